@@ -33,12 +33,34 @@ export class VotesLostError extends LeaseholdError {
   }
 }
 
+/** Two replicas have different values in a slot that is decided: some replicas have lost votes that were counted. */
+export class HistoriesDifferError extends LeaseholdError {
+  override readonly name = 'HistoriesDifferError';
+  readonly code = 'QUORUM_HISTORIES_DIFFER';
+  readonly retryable = false;
+  readonly path: string;
+  readonly slot: number;
+  readonly peer: string;
+
+  constructor(path: string, slot: number, peer: string) {
+    super(
+      `slot ${slot} is decided in "${path}", and ${peer}, which leads, has something else there. Disks of other replicas, or this one, have lost votes: as when ` +
+        'directories were put back from backups. This replica has ended, and answers nothing. Stop all replicas, keep copies of all directories, and find out whose values are ' +
+        'the right ones. Then start the other replicas with empty directories and join: true (--join), and add them again (leasehold quorum add <name>).',
+    );
+    this.path = path;
+    this.slot = slot;
+    this.peer = peer;
+  }
+}
+
 export type RefusalReason =
   | 'another-group'
   | 'another-cluster'
   | 'emptied-directory'
   | 'removed'
   | 'old-copy'
+  | 'votes-missing'
   | 'running-twice'
   | 'still-connected'
   | 'not-noted'
@@ -74,7 +96,8 @@ const REFUSALS: Readonly<Record<RefusalReason, string>> = {
     'it belongs to another cluster: a group of the same name that was founded elsewhere. Correct the addresses. If this replica joined the wrong cluster, start it with an empty directory and join: true (--join)',
   'emptied-directory': `the group knows this name with another directory, and this one was emptied or is new. ${JOIN_AGAIN}. If the group has never stored anything, empty the directories of all replicas and begin again`,
   removed: `this directory was removed from the group, and is never taken again. ${JOIN_AGAIN.replace(', and add it in place of the old one', ', then add it')}, or stop it if it was meant to go`,
-  'old-copy': `a later life of this very directory has run: this is an older copy or a restored backup, and its votes are lost. ${JOIN_AGAIN}`,
+  'old-copy': `this directory or its journal is an older copy or a restored backup, and votes that were cast later are missing in it. ${JOIN_AGAIN}`,
+  'votes-missing': `it has heard of votes of this directory that are not in its journal any more. The journal was damaged or cut off, or an older one took its place, or the whole volume went back. ${JOIN_AGAIN}`,
   'running-twice': `another process with a copy of this very directory is running or was running, and its votes are not in this one. ${JOIN_AGAIN}. A copy must never be started`,
   'still-connected':
     'an earlier process of this directory is still connected. If that process has ended, wait: its connection is given up within seconds. If not, one of the two has a copy of the directory and must be stopped',

@@ -11,6 +11,7 @@ export {
   AnotherClusterError,
   ChangeRefusedError,
   DirectoryMismatchError,
+  HistoriesDifferError,
   OutcomeUnknownError,
   QuorumBusyError,
   QuorumClosedError,

@@ -187,6 +187,26 @@ export function decodeFrame(
   return { index, records, end: aligned(bodyEnd) };
 }
 
+/**
+ * What the beginning of a frame and of its first record says, valid or not: for a frame whose checksum is wrong. `isSingle`: as
+ * {@link encodeFrame} writes one batch, with lengths that agree.
+ */
+export function decodeFrameHead(
+  file: Uint8Array,
+  offset: number,
+): { readonly bytes: number; readonly index: number; readonly bodyEnd: number; readonly isSingle: boolean } {
+  const bytes = FRAME_HEAD_BYTES + RECORD_HEAD_BYTES;
+  const head = new Uint8Array(bytes);
+  head.set(file.subarray(offset, offset + bytes));
+  const view = new DataView(head.buffer);
+  const bodyBytes = view.getUint32(4, true);
+  const index = getNumber(view, 8);
+  const isBatch = view.getUint32(16, true) === 1 && view.getUint32(FRAME_HEAD_BYTES, true) === 1;
+  const hasLength = view.getUint32(FRAME_HEAD_BYTES + 4, true) + RECORD_HEAD_BYTES === bodyBytes;
+  const isSingle = view.getUint32(0, true) === MARK && isBatch && hasLength;
+  return { bytes, index, bodyEnd: offset + FRAME_HEAD_BYTES + bodyBytes, isSingle };
+}
+
 /** Whether a whole frame of this history, with this index or a later one, begins at or after this offset. */
 export function findFrame(
   file: Uint8Array,

@@ -56,6 +56,8 @@ export type Effect =
   | { readonly do: 'installed'; readonly slot: number }
   /** A copy has everything that can have been forgotten (`copy.ts`). */
   | { readonly do: 'complete' }
+  /** A leader has another value in a slot that is chosen: votes were lost, and nothing here may be shown any more. */
+  | { readonly do: 'differs'; readonly slot: number; readonly from: string }
   | TraceEffect;
 
 export interface ReplicaOptions {
@@ -139,6 +141,11 @@ export class Context {
   /** Whether the log has every vote of this directory. */
   get isComplete(): boolean {
     return this.#copy === undefined;
+  }
+
+  /** Another member has something else in a slot that is chosen here. */
+  differs(slot: number, from: string): void {
+    this.#effects.push({ do: 'differs', slot, from });
   }
 
   /** More is durable than before. */

@@ -201,6 +201,13 @@ export interface Fetch {
   readonly last: number;
 }
 
+/** Replica that follows a new leader → leader. "Send me these slots as well, which I know to be chosen; I compare them." */
+export interface Compare {
+  readonly kind: 'compare';
+  readonly first: number;
+  readonly last: number;
+}
+
 /**
  * Chosen entries from slot `first` on. If earlier ones are compacted away, with a snapshot as of the slot before, unless the state is
  * too large for a message.
@@ -260,6 +267,7 @@ export type Message =
   | Join
   | LeadNow
   | Fetch
+  | Compare
   | Fetched
   | UsageReport
   | CheckIn

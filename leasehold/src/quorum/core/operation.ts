@@ -130,3 +130,17 @@ export function touchedBy(commands: readonly Command[]): TouchedKeys {
 /** Whether the command can be carried out twice without harm. */
 export const isReadOnly = (command: Command): boolean =>
   command.kind === 'transaction' && command.actions.every((action) => action.do === 'get');
+
+/** Whether two replicas have the same in a slot. Bytes that were sent and received are equal in every part. */
+export const isSameOperation = (a: Operation, b: Operation): boolean => a === b || isSame(a, b);
+
+function isSame(a: unknown, b: unknown): boolean {
+  if (Object.is(a, b)) return true;
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
+  if (a instanceof Uint8Array && b instanceof Uint8Array)
+    return a.length === b.length && a.every((byte, at) => byte === b[at]);
+  if (a instanceof Map && b instanceof Map) return isSame([...a], [...b]);
+  const names = new Set([...Object.keys(a), ...Object.keys(b)]);
+  for (const name of names) if (!isSame(a[name as never], b[name as never])) return false;
+  return true;
+}

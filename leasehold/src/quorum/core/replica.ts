@@ -381,6 +381,9 @@ export class Replica implements Core<Effect> {
       case 'fetch':
         this.#standings.fetch(from, message);
         return;
+      case 'compare':
+        this.#standings.compare(from, message);
+        return;
       case 'fetched':
         if (standing === 'member') this.#standings.learn(from, message, this.#saving);
         return;
@@ -399,7 +402,9 @@ export class Replica implements Core<Effect> {
 
   /** Follows the sender of this ballot, unless a higher one is promised. */
   #hear(from: string, ballot: Ballot, merged: number, now: Instant): boolean {
+    const isNew = ballot > this.#context.ballot;
     if (!this.#acceptor.enter(from, ballot, merged)) return false;
+    this.#standings.heard(from, isNew, now);
     const role = this.#role;
     if (role.name !== 'follower' || role.leader !== from) {
       this.#follow(from, now);

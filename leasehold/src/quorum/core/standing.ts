@@ -12,6 +12,11 @@
  *  - A member that was away while others were replaced may know a leader only as a stranger. That member asks the members it
  *    knows for the slots that are chosen, up to the configuration that seats the leader. Chosen slots are the same everywhere, so
  *    no ballot is involved. If no member that it knows is left, those count that were named when the replica started (`check-in.ts`).
+ *
+ * **Two histories.** Nothing that is chosen ever changes, as long as no majority loses votes. If disks lost them unnoticed (`disk/place.ts`), a leader may
+ * have another value in a slot than a replica that follows. The leader sends only what comes after, so the two would differ for good. So a replica asks each
+ * new leader for the last slots that were known to be chosen when the ballot began, and ends if one differs. Disks forget a suffix, so the last
+ * slots are enough; and a leader whose log was shorter than that when its term began has forgotten some. If the leader has only a snapshot of them, nothing can be compared.
  */
 
 import { type Instant, instant, later } from '../../runtime/time.ts';
@@ -19,7 +24,8 @@ import { type Ballot, isAbsurdlyAbove } from './ballot.ts';
 import type { Context } from './context.ts';
 import { reachedIn } from './copy.ts';
 import { holdFor } from './leases.ts';
-import type { CheckIn, Fetch, Fetched, Message } from './messages.ts';
+import type { CheckIn, Compare, Fetch, Fetched, Message } from './messages.ts';
+import { isSameOperation, type Operation } from './operation.ts';
 import { wholePart } from './snapshot.ts';
 import type { Saving } from './transfer.ts';
 
@@ -36,6 +42,7 @@ const FROM_ANYBODY: ReadonlySet<Message['kind']> = new Set<Message['kind']>([
     'remote-read',
     'query',
     'fetch',
+    'compare',
     'check-in',
     'release',
   ] as const),
@@ -49,6 +56,10 @@ const OF_LEADERS: ReadonlySet<Message['kind']> = new Set<Message['kind']>([
 /** So many chosen slots are asked for at a time. */
 const LEARNT_AT_ONCE = 64;
 
+/** So many slots are compared with a new leader's, up to so many bytes of values: some may be empty batches, which are all the same. */
+const COMPARED_AT_ONCE = 8;
+const COMPARED_BYTES: number = 1024 * 1024;
+
 /** A snapshot in one message has at most this size. A larger state goes in parts, from a leader to a replica that follows it. */
 const SNAPSHOT_AT_ONCE_BYTES: number = 64 * 1024 * 1024;
 
@@ -57,6 +68,8 @@ export class Standings {
   readonly #vouched: ReadonlySet<string>;
   /** Members are not asked for chosen slots before then. */
   #learnAt: Instant = instant(Number.NEGATIVE_INFINITY);
+  /** The last slot to compare with the present leader's, since this replica has entered the ballot. */
+  #comparing: { readonly upTo: number; readonly askAt: Instant } | undefined;
 
   /** @param vouched members that other members named when this replica started */
   constructor(context: Context, vouched: readonly string[] = []) {
@@ -79,6 +92,42 @@ export class Standings {
     const { log, durations } = this.#context;
     this.#learnAt = later(now, durations.electionMs / 4);
     this.#context.broadcast({ kind: 'fetch', first: log.chosen + 1, last: log.chosen + LEARNT_AT_ONCE });
+  }
+
+  /** A leader was heard; `isNew`: in a new ballot. Asks until there is an answer: a new leader may not yet know how far its log is chosen. */
+  heard(from: string, isNew: boolean, now: Instant): void {
+    const { log, durations, self, ballot, merged } = this.#context;
+    const last = log.find(log.chosen);
+    // A slot that an earlier ballot chose is in the log with which the leader's term began.
+    const isForgotten = last !== undefined && last.ballot > 0 && last.ballot < ballot && log.chosen > merged;
+    if (isNew && isForgotten) this.#context.differs(log.chosen, from);
+    if (from === self) this.#comparing = undefined;
+    else if (isNew) this.#comparing = { upTo: log.chosen, askAt: now };
+    const comparing = this.#comparing;
+    if (comparing === undefined || now < comparing.askAt) return;
+    const { upTo } = comparing;
+    this.#comparing = { ...comparing, askAt: later(now, durations.electionMs) };
+    if (upTo <= log.base) this.#comparing = undefined;
+    else {
+      const first = Math.max(log.base + 1, upTo - COMPARED_AT_ONCE + 1);
+      this.#context.send(from, { kind: 'compare', first, last: upTo });
+    }
+  }
+
+  /** A replica compares slots that are chosen there. */
+  compare(from: string, { first, last }: Compare): void {
+    const { log } = this.#context;
+    if (log.chosen < last || last <= log.base) return;
+    let begins = last;
+    let bytes = 0;
+    const operations: Operation[] = [];
+    for (let slot = last; slot >= Math.max(first, log.base + 1) && bytes <= COMPARED_BYTES; slot -= 1) {
+      const { operation } = log.at(slot);
+      operations.unshift(operation);
+      bytes += operation.kind === 'batch' ? operation.bytes : 0;
+      begins = slot;
+    }
+    this.#context.send(from, { kind: 'fetched', first: begins, operations, snapshot: undefined });
   }
 
   /** Another replica asks for chosen slots. */
@@ -116,6 +165,9 @@ export class Standings {
     if (snapshot !== undefined) saving.receive(from, 0, wholePart(snapshot)); // Later slots are asked for when that is done.
     operations.forEach((operation, place) => {
       const slot = first + place;
+      const known = slot <= log.chosen ? log.find(slot) : undefined;
+      if (known !== undefined && !isSameOperation(known.operation, operation)) context.differs(slot, from);
+      if (slot === this.#comparing?.upTo) this.#comparing = undefined;
       if (slot !== log.chosen + 1) return;
       if (log.find(slot)?.operation !== operation) {
         log.set(slot, { ballot: 0, operation });

@@ -34,7 +34,7 @@ const ID = 'a~1';
 /** Without the frame that every journal begins with, which promises nothing. */
 async function open(storage: Storage, id = ID): Promise<OpenedJournal> {
   const opened = await JournalDisk.open({
-    ...{ storage, id, path: '/a', isInPlace: async () => true },
+    ...{ storage, id, path: '/a', isInPlace: async () => true, wallMs: () => 7 },
     ...{ segmentBytes: SEGMENT_BYTES, zerosBytes: 256 },
   });
   return { ...opened, frames: opened.frames.filter((each) => each === 'damaged' || each.promised > 0) };
@@ -42,7 +42,7 @@ async function open(storage: Storage, id = ID): Promise<OpenedJournal> {
 
 async function written(...frames: readonly Frame[]): Promise<Storage> {
   const storage = memoryStorage();
-  await JournalDisk.create(storage, ID, '/a');
+  await JournalDisk.create(storage, ID, '/a', 7);
   const { disk } = await open(storage);
   for (const each of frames) await disk.write(each);
   await disk.close();
@@ -76,9 +76,10 @@ function checkRecovery({ frames, snapshots }: OpenedJournal): void {
   expect(values).toHaveLength(snapshot === undefined ? 0 : 3);
 }
 
+const FRAME_BYTES = 72;
 const FIRST = '0000000000000001.journal';
 /** Head, and the bytes of small frames with their own heads and record heads; the first of them says nothing. */
-const frameAt = (place: number): number => 32 + 72 * (place + 1);
+const frameAt = (place: number): number => 32 + FRAME_BYTES * (place + 1);
 
 describe('the journal on files', () => {
   it('gives back the frames that were written, and goes on behind them', async () => {
@@ -152,14 +153,45 @@ describe('the journal on files', () => {
     await expect(open(storage)).rejects.toThrow(VotesLostError);
   });
 
-  it('cuts off a torn tail, and writes the next frame in its place', async () => {
+  it('cuts off the end that a crash left, and writes the next frame in its place', async () => {
+    const storage = await written(frame(1), ...Array.from({ length: 5 }, (_, at) => frame(at + 2)));
+    const file = await storage.open(FIRST);
+    await file.write(512, new Uint8Array((await file.size()) - 512)); // The frame that crosses the sector is the last.
+    const opened = await open(storage);
+    expect(opened.tail).toMatchObject({ state: 'torn', frames: 6 });
+    expect(marks(opened)).toEqual([1, 2, 3, 4, 5]);
+    await opened.disk.write(frame(9));
+    const again = await open(storage);
+    expect(marks(again)).toEqual([1, 2, 3, 4, 5, 9]);
+    expect(again.tail).toMatchObject({ state: 'clean', frames: 7 });
+  });
+
+  it('leaves the end as it is until there is a frame to write: the time of the last write is part of what is known', async () => {
     const storage = await written(frame(1), frame(2));
     await damage(storage, FIRST, () => frameAt(1) + 30);
+    const file = await storage.open(FIRST);
+    const before = await file.read(0, await file.size());
+    await open(storage);
+    expect(await file.read(0, await file.size())).toEqual(before);
+  });
+
+  it.each([
+    ['its mark', 0],
+    ['its length', 5],
+    ['its index', 8],
+    ['the number of its records', 16],
+    ['its checksum', 20],
+    ['its time', 40],
+    ['its content', 60],
+    ['the zeros behind it', 80],
+  ])('takes no last frame for torn of which %s was changed: it may have been acknowledged', async (_, at) => {
+    const storage = await written(frame(1), frame(2));
+    await damage(storage, FIRST, () => frameAt(1) + at);
     const opened = await open(storage);
-    expect(marks(opened)).toEqual([1]);
-    expect(opened.tornBytes).toBeGreaterThan(0);
+    expect(opened.tail.state).toBe('damaged');
+    expect(marks(opened)).toEqual(at < FRAME_BYTES ? [1] : [1, 2]);
     await opened.disk.write(frame(3));
-    expect(marks(await open(storage))).toEqual([1, 3]);
+    expect((await open(storage)).tail.state).toBe('clean');
   });
 
   it('says where a frame is damaged that has a valid one behind it', async () => {
@@ -215,6 +247,7 @@ describe('the journal on files', () => {
 
   it('keeps everything that was synced through power cuts at any instant', async () => {
     let cuts = 0;
+    let torn = 0;
     for (let seed = 1; seed <= 60; seed += 1) {
       const world = new World({ seed });
       const disk = new SimDisk(world, { name: 'disk' });
@@ -225,11 +258,13 @@ describe('the journal on files', () => {
         const play = (async () => {
           if (!(await JournalDisk.isThere(storage))) {
             if (life > 0 && synced > 0) throw new Error('the journal is gone');
-            await JournalDisk.create(storage, ID, '/a');
+            await JournalDisk.create(storage, ID, '/a', 7);
           }
           const opened = await open(storage);
           const last = marks(opened).at(-1) ?? 0;
           expect(last).toBeGreaterThanOrEqual(synced);
+          expect(opened.tail.state).not.toBe('damaged');
+          if (opened.tail.state === 'torn') torn += 1;
           checkRecovery(opened);
           for (let at = Number(last) + 1; ; at += 1) {
             const isOwn = at % 14 === 0;
@@ -259,5 +294,6 @@ describe('the journal on files', () => {
       expect(synced).toBeGreaterThan(0);
     }
     expect(cuts).toBe(240);
+    expect(torn).toBeGreaterThan(0);
   });
 });

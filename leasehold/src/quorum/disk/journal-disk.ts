@@ -7,12 +7,13 @@
  * A frame with a base (every entry after a snapshot) begins a new segment. The segment gets a name only when it is durable. When the
  * snapshot is durable too (`snapshot-file.ts`), the older segments are deleted. Frames have the form of the file log's (`log/file/format.ts`): a checksum that begins with the
  * storage id, so a segment of another directory has no valid frame, and an index that counts them, so a missing frame is
- * noticed. The zeros are there ahead of time, so that a sync need not change the length of the file.
+ * noticed. The zeros are there ahead of time, so that a sync need not change the length of the file. A frame also names the time at which it
+ * was written, so that a file that was written later by others is noticed (`place.ts`); so nothing is changed here before there is a frame to write.
  *
  * Reading gives the frames in order, with `damaged` in every place where something was that cannot be read:
  *
- *  - bytes behind the last valid frame of the last segment are a torn tail: the process ended before the sync,
- *    and nobody has heard of them. They are cut off.
+ *  - bytes behind the last valid frame of the last segment are a torn tail if a crash can have left them: nobody has heard of them. They are
+ *    cut off before the next frame. If not, votes may be lost (`tail.ts`).
  *  - a segment gets its name when its head and its first frame are durable, the first segment too. So a last segment without
  *    a frame that can be read, as one that was emptied or filled with zeros, has lost votes. A wrong head is damage, as
  *    an unreadable frame is.
@@ -33,10 +34,11 @@ import type { Snapshot, SnapshotPart } from '../core/snapshot.ts';
 import { DirectoryMismatchError, VotesLostError } from '../errors.ts';
 import { decodeJournalFrame, encodeJournalFrame } from '../wire/frames.ts';
 import { readSnapshot, SnapshotFile, snapshotName, snapshotSlot } from './snapshot-file.ts';
+import { stateOfTail, type TailState } from './tail.ts';
 
 const HEAD_BYTES = 32;
 const MAGIC = new TextEncoder().encode('LHQUORUM');
-const FORMAT = 3;
+const FORMAT = 4;
 
 export interface JournalDiskOptions {
   readonly storage: Storage;
@@ -45,6 +47,8 @@ export interface JournalDiskOptions {
   readonly path: string;
   /** Whether the path still leads to this directory. */
   isInPlace(): Promise<boolean>;
+  /** By the wall clock. */
+  wallMs(): number;
   /** A new segment has got its name. */
   rotated?(): Promise<void>;
   /** A new segment is begun when one is longer. @default 64 MiB */
@@ -58,7 +62,18 @@ export interface OpenedJournal {
   readonly frames: readonly StoredFrame[];
   /** The snapshot from which a restart begins, if any. */
   readonly snapshots: ReadonlyMap<number, Snapshot>;
-  /** Bytes behind the last valid frame that were cut off. */
+  readonly tail: JournalTail;
+}
+
+/** The end of a journal, as a start finds it. */
+export interface JournalTail {
+  readonly segment: string;
+  /** How many frames were ever written, as far as they can be read. */
+  readonly frames: number;
+  /** When the last of them was written, by the wall clock. */
+  readonly writtenMs: number;
+  readonly state: TailState;
+  /** Bytes behind the last frame that are not zeros; they are cut off. */
   readonly tornBytes: number;
 }
 
@@ -84,6 +99,8 @@ export class JournalDisk {
   #index: number;
   /** The segment that begins with the newest frame with a base, and the base. */
   #base: { readonly number: number; readonly slot: number } | undefined;
+  /** Bytes that mean nothing follow. */
+  #isTorn: boolean;
   readonly #snapshot: SnapshotFile;
   /** A frame and a snapshot may become durable at once. */
   #removing: Promise<void> = Promise.resolve();
@@ -96,7 +113,8 @@ export class JournalDisk {
     this.#file = file;
     this.#number = at.number;
     this.#offset = at.offset;
-    this.#allocated = at.offset;
+    this.#allocated = at.size;
+    this.#isTorn = at.state !== 'clean';
     this.#index = at.index;
     this.#snapshot = new SnapshotFile(options.storage, options.id);
   }
@@ -112,11 +130,11 @@ export class JournalDisk {
    *
    * @throws {DirectoryMismatchError} if there is one that says something: votes would be forgotten
    */
-  static async create(storage: Storage, id: string, path: string): Promise<void> {
-    const first = [encodeHead(1, 0), encodeAt(0, NOTHING_YET, seedOf(id))] as const;
+  static async create(storage: Storage, id: string, path: string, wallMs: number): Promise<void> {
+    const seed = seedOf(id);
     const names = (await storage.list()).filter(isSegmentName);
     const found = names.length === 0 ? undefined : await readFile(storage, names[0] as string);
-    const isNothing = found === undefined || isEqual(found, first);
+    const isNothing = found === undefined || saysNothing(found, seed);
     if (names.length > 1 || !isNothing) {
       throw new DirectoryMismatchError(
         path,
@@ -124,7 +142,8 @@ export class JournalDisk {
         'Put back the newer "identity", or start this replica with an empty directory and join: true (--join), and add it in place of the old one',
       );
     }
-    if (found === undefined) await putFile(storage, segmentName(1), first);
+    if (found !== undefined) return;
+    await putFile(storage, segmentName(1), [encodeHead(1, 0), encodeAt(0, NOTHING_YET, seed, wallMs)]);
   }
 
   /**
@@ -144,12 +163,15 @@ export class JournalDisk {
     if (base > 0) snapshots.set(base, await readSnapshot(storage, id, base, path));
     const name = segmentName(tail.number);
     const file = await attempt('open', name, storage.open(name));
-    const tornBytes = tail.size - tail.offset;
-    if (tornBytes > 0) {
-      await attempt('truncate', name, file.truncate(tail.offset));
-      await syncFile(file, name);
-    }
-    return { disk: new JournalDisk(options, file, tail), frames, snapshots, tornBytes: tail.tornBytes };
+    await syncFile(file, name); // A process that was killed may have written what can be read and is not durable.
+    const { index, writtenMs, state, tornBytes } = tail;
+    const found: JournalTail = { segment: name, frames: index, writtenMs, state, tornBytes };
+    return { disk: new JournalDisk(options, file, tail), frames, snapshots, tail: found };
+  }
+
+  /** How many frames were ever written. They are durable. */
+  get frames(): number {
+    return this.#index;
   }
 
   get bytes(): number {
@@ -166,7 +188,8 @@ export class JournalDisk {
     const { path } = this.#options;
     if (!(await this.#options.isInPlace()) || !(await this.#file.isInPlace()))
       throw new LogReplacedError(path, 'replica');
-    const bytes = encodeAt(this.#index, frame, this.#seed);
+    if (this.#isTorn) await this.#cut();
+    const bytes = encodeAt(this.#index, frame, this.#seed, this.#options.wallMs());
     if (frame.base !== undefined || this.#offset > this.#segmentBytes) await this.#rotate(bytes);
     else await this.#append(bytes);
     this.#index += 1;
@@ -222,13 +245,19 @@ export class JournalDisk {
       }
     } catch (error) {
       if (!isFull(error)) throw new StorageFailedError('write', name, error);
-      await attempt('truncate', name, this.#file.truncate(this.#offset));
-      await syncFile(this.#file, name);
-      this.#allocated = this.#offset;
+      await this.#cut();
       throw error;
     }
     await syncFile(this.#file, name);
     this.#offset = end;
+  }
+
+  async #cut(): Promise<void> {
+    const name = segmentName(this.#number);
+    await attempt('truncate', name, this.#file.truncate(this.#offset));
+    await syncFile(this.#file, name);
+    this.#allocated = this.#offset;
+    this.#isTorn = false;
   }
 
   async #rotate(bytes: Uint8Array): Promise<void> {
@@ -251,6 +280,8 @@ interface Tail {
   /** Of the frame that comes next. */
   readonly index: number;
   readonly size: number;
+  readonly writtenMs: number;
+  readonly state: TailState;
   /** Bytes behind the last frame that are not zeros. */
   readonly tornBytes: number;
 }
@@ -265,7 +296,11 @@ async function readJournal(
     .toSorted((a, b) => a - b);
   const frames: StoredFrame[] = [];
   let index = 0;
-  let tail: Tail = { number: 1, offset: HEAD_BYTES, index: 0, size: HEAD_BYTES, tornBytes: 0 };
+  let writtenMs = 0;
+  let tail: Tail = {
+    ...{ number: 1, offset: HEAD_BYTES, index: 0, size: HEAD_BYTES },
+    ...{ writtenMs, state: 'clean', tornBytes: 0 },
+  };
   for (const number of numbers) {
     const file = await readFile(storage, segmentName(number));
     let offset = HEAD_BYTES;
@@ -280,21 +315,25 @@ async function readJournal(
       if (found.index !== index) frames.push('damaged'); // Or deleted: then a later frame has a base.
       frames.push(frame);
       index = found.index + 1;
+      writtenMs = found.records[0]?.term ?? 0;
       offset = found.end;
     }
     if (offset === HEAD_BYTES && number === numbers.at(-1)) {
       throw new VotesLostError(path, `${segmentName(number)} has no frame that can be read`);
     }
     const tornBytes = file.subarray(offset).findLastIndex((byte) => byte !== 0) + 1;
-    tail = { number, offset, index, size: file.length, tornBytes };
+    const state = stateOfTail(file, offset, index);
+    tail = { number, offset, index, size: file.length, writtenMs, state, tornBytes };
   }
   return { frames, tail };
 }
 
 function frameOf(records: readonly LogRecord[], path: string): Frame {
   const [record] = records;
+  const bytes = record?.kind === 'batch' ? record.bytes : new Uint8Array(0);
   try {
-    return decodeJournalFrame(record?.kind === 'batch' ? record.bytes : new Uint8Array(0));
+    if (bytes.at(-1) !== END) throw new MalformedMessageError('a frame', 'ends in another way');
+    return decodeJournalFrame(bytes.subarray(0, -1));
   } catch (error) {
     if (!(error instanceof MalformedMessageError)) throw error;
     const finding = `its journal was written by another version of this program (${error.message})`;
@@ -302,9 +341,12 @@ function frameOf(records: readonly LogRecord[], path: string): Frame {
   }
 }
 
-function isEqual(file: Uint8Array, [head, frame]: readonly [Uint8Array, Uint8Array]): boolean {
-  const at = (place: number): number | undefined => head[place] ?? frame[place - head.length];
-  return file.length === head.length + frame.length && file.every((byte, place) => byte === at(place));
+/** Whether a segment has the first frame of a new journal, and nothing else. */
+function saysNothing(file: Uint8Array, seed: number): boolean {
+  const writtenMs = decodeFrame(file, HEAD_BYTES, seed, 0)?.records[0]?.term ?? 0;
+  const nothing = encodeAt(0, NOTHING_YET, seed, writtenMs);
+  const isAll = file.length === HEAD_BYTES + nothing.length && hasHead(file, 1, 0);
+  return isAll && nothing.every((byte, place) => byte === file[HEAD_BYTES + place]);
 }
 
 const seedOf = (id: string): number => checksum(new TextEncoder().encode(id));
@@ -312,10 +354,17 @@ const seedOf = (id: string): number => checksum(new TextEncoder().encode(id));
 const hasHead = (file: Uint8Array, number: number, firstIndex: number): boolean =>
   encodeHead(number, firstIndex).every((byte, at) => file[at] === byte);
 
-function encodeAt(index: number, frame: Frame, seed: number): Uint8Array {
-  const record = { kind: 'batch', term: 0, position: index + 1, bytes: encodeJournalFrame(frame) } as const;
-  return encodeFrame(seed, index, [record]);
+function encodeAt(index: number, frame: Frame, seed: number, wallMs: number): Uint8Array {
+  const body = encodeJournalFrame(frame);
+  const bytes = new Uint8Array(body.length + 1);
+  bytes.set(body);
+  bytes[body.length] = END;
+  const term = Math.floor(wallMs); // No other number of the record is free.
+  return encodeFrame(seed, index, [{ kind: 'batch', term, position: index + 1, bytes }]);
 }
+
+/** The last byte of a frame, which is never zero (`tail.ts`). */
+const END = 1;
 
 const NOTHING_YET: Frame = {
   ...{ promised: 0 as Ballot, chosen: 0, committed: 0, lastBefore: 0, holdMs: 0, first: 1 },

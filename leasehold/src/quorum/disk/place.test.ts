@@ -2,12 +2,14 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { putFile } from '../../log/file/files.ts';
 import { memoryStorage } from '../../log/memory-storage.ts';
 import type { Storage } from '../../runtime/runtime.ts';
-import { type FilePlaces, isCopied, writePlace } from './place.ts';
+import type { JournalTail } from './journal-disk.ts';
+import { type FilePlaces, isCopied, isOlder, removePlace, writePlace } from './place.ts';
 
 const FIRST = '0000000000000001.journal';
 const SECOND = '0000000000000002.journal';
 const THIRD = '0000000000000003.journal';
-const NOW_MS = 1_000;
+const NOW_MS = 100_000;
+const FRAMES = 40;
 
 /** Files that each have an inode of their own, anew whenever one is put there. */
 class Files {
@@ -29,6 +31,17 @@ class Files {
     return this.storage.remove(name);
   }
 
+  isOlder(tail: Partial<JournalTail>): Promise<boolean> {
+    const found = {
+      segment: SECOND,
+      frames: FRAMES,
+      writtenMs: NOW_MS,
+      state: 'clean',
+      tornBytes: 0,
+    } as const;
+    return isOlder(this.storage, this.places, { ...found, ...tail });
+  }
+
   get isCopied(): Promise<boolean> {
     return isCopied(this.storage, this.places);
   }
@@ -39,7 +52,7 @@ describe('the files of a replica', () => {
   beforeEach(async () => {
     files = new Files();
     for (const name of [FIRST, SECOND]) await files.put(name);
-    await writePlace(files.storage, files.places, NOW_MS);
+    await writePlace(files.storage, files.places, NOW_MS, FRAMES);
   });
 
   it('are in place after segments came and went', async () => {
@@ -68,5 +81,23 @@ describe('the files of a replica', () => {
     await files.remove(SECOND);
     await files.remove(FIRST);
     expect(await files.isCopied).toBe(true);
+  });
+
+  it('hold an older journal if it has fewer frames than were noted', async () => {
+    expect(await files.isOlder({ frames: FRAMES + 2 })).toBe(false);
+    expect(await files.isOlder({ frames: FRAMES - 1 })).toBe(true);
+  });
+
+  it('hold an older journal if the segment was written long after its last frame, unless a write was torn', async () => {
+    const writtenMs = NOW_MS - 1_000;
+    expect(await files.isOlder({ writtenMs })).toBe(true);
+    expect(await files.isOlder({ writtenMs, state: 'torn' })).toBe(false);
+    expect(await files.isOlder({ writtenMs: NOW_MS + 60_000 })).toBe(false); // A sync does not include the times.
+  });
+
+  it('count as copies after the note was removed', async () => {
+    await removePlace(files.storage);
+    expect(await files.isCopied).toBe(true);
+    await removePlace(files.storage);
   });
 });

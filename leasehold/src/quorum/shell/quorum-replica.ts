@@ -35,7 +35,7 @@ import { DEFAULT_LIMITS, type ResolvedQuorumDurations } from '../core/options.ts
 import { recover } from '../core/recovery.ts';
 import { clusterOfOrigin, type Identity, writeIdentity } from '../disk/identity.ts';
 import { JournalDisk } from '../disk/journal-disk.ts';
-import { type FilePlaces, writePlace } from '../disk/place.ts';
+import { type FilePlaces, NOTED_EVERY_MS, writePlace } from '../disk/place.ts';
 import {
   DirectoryMismatchError,
   QuorumClosedError,
@@ -50,6 +50,7 @@ import type { HistoryEvents } from './change-history.ts';
 import { checkKey } from './client-checks.ts';
 import { copyOf } from './copies.ts';
 import type { ReadEntry } from './client-types.ts';
+import { type Doubt, doubtOf, tellOfDoubt } from './doubt.ts';
 import { PeerLinks, type PeerLinksOptions } from './peer-links.ts';
 import { QuorumClient } from './quorum-client.ts';
 import { ReplicaHost } from './replica-host.ts';
@@ -102,6 +103,7 @@ export class QuorumReplica implements AsyncDisposable {
   /** The directories whose present life is written down. */
   readonly #noted = new Set<string>();
   #identity: Identity;
+  #disk: JournalDisk | undefined;
   #serving: { readonly host: ReplicaHost; readonly desk: CallDesk } | undefined;
   #client: QuorumClient | undefined;
   #saving: Promise<void> = Promise.resolve();
@@ -110,6 +112,9 @@ export class QuorumReplica implements AsyncDisposable {
   #isBeginning = false;
   #isConfirmed = false;
   #isPlaced = false;
+  /** How many frames of the journal were noted. */
+  #framesNoted = 0;
+  #noting: Disposable | undefined;
   #isClosed = false;
   #ending: Promise<void> | undefined;
 
@@ -222,6 +227,8 @@ export class QuorumReplica implements AsyncDisposable {
     this.#isClosed = true;
     this.#waiters.look();
     await this.#serving?.host.close();
+    this.#noting?.[Symbol.dispose]();
+    if (!this.failed.aborted && this.#disk?.frames !== this.#framesNoted) await this.#place();
     await this.#closing[Symbol.asyncDispose]();
   }
 
@@ -336,7 +343,7 @@ export class QuorumReplica implements AsyncDisposable {
    * the peer may be of another group whose address was given by mistake.
    */
   #refused(error: ReplicaRefusedError): void {
-    const isProofOfCopy = error.reason === 'old-copy' || error.reason === 'running-twice';
+    const isProofOfCopy = ['old-copy', 'votes-missing', 'running-twice'].includes(error.reason);
     this.#serving?.host.stop();
     if (isProofOfCopy) this.#save({ refused: { peer: error.peer, reason: error.reason } });
     void this.#saving.then(() => this.#fail(error));
@@ -393,7 +400,10 @@ export class QuorumReplica implements AsyncDisposable {
     const { directory } = this.#options;
     try {
       // The journal first: an identity of a founded group without a journal means that votes are lost.
-      await JournalDisk.create(directory.storage, this.#identity.storage, directory.path);
+      await JournalDisk.create(
+        ...([directory.storage, this.#identity.storage, directory.path] as const),
+        this.#options.runtime.wallMs(),
+      );
       this.#identity = { ...this.#identity, origin: { kind: 'founding', members } };
       await this.#writeIdentity();
       this.#belong();
@@ -416,16 +426,15 @@ export class QuorumReplica implements AsyncDisposable {
     if (!(await JournalDisk.isThere(storage))) throw new VotesLostError(path, 'its files are missing');
     const isInPlace = (): Promise<boolean> => directory.isInPlace();
     const rotated = (): Promise<void> => this.#place();
-    const { disk, frames, snapshots, tornBytes } = await JournalDisk.open({
-      storage,
-      id,
-      path,
-      isInPlace,
-      rotated,
+    const wallMs = (): number => runtime.wallMs();
+    const { disk, frames, snapshots, tail } = await JournalDisk.open({
+      ...{ storage, id, path, isInPlace, rotated, wallMs },
     });
+    this.#disk = disk;
     this.#closing.defer(() => disk.close());
     if (this.#isClosed || this.#identity.refused !== undefined) return;
-    if (tornBytes > 0) logger.info('a torn end of the journal was cut off', { bytes: tornBytes });
+    if (tail.state === 'torn')
+      logger.info('a torn end of the journal was cut off', { bytes: tail.tornBytes });
     const recovery = recover(frames, snapshots);
     if (recovery.kind === 'votes-lost')
       throw new VotesLostError(path, 'a damaged frame held votes for slots that are not known to be chosen');
@@ -444,13 +453,17 @@ export class QuorumReplica implements AsyncDisposable {
     const isFounder = this.#isBeginning; // Its files are noted when all the others have confirmed it.
     this.#isConfirmed = this.#options.isNew;
     if (this.#options.isNew) await this.#place();
-    if (this.#options.isCopy) this.#tellOfCopy();
+    const isMade = isFounder || this.#options.isNew;
+    const doubt = isMade
+      ? undefined
+      : await doubtOf(storage, this.#options.places, tail, this.#options.isCopy);
+    if (doubt !== undefined) this.#tellOf(doubt);
     let desk: CallDesk | undefined;
     const host = new ReplicaHost(
       {
         ...{ storage: id, life, path, initial, contacts: this.#contacts },
         ...{ durations, limits: DEFAULT_LIMITS, disk, runtime, logger },
-        ...{ isNew: isFounder || this.#options.isNew, isCopy: isFounder || this.#options.isCopy },
+        ...{ isNew: isMade, isCopy: isFounder || doubt !== undefined },
         send: (to, message) => this.#links.send(to, message),
         watched: {
           changed: (changes) => {
@@ -467,7 +480,10 @@ export class QuorumReplica implements AsyncDisposable {
           this.#isConfirmed = true;
           void this.#place().catch((error: unknown) => this.#fail(error as LeaseholdError));
         },
-        refused: (by) => this.#refused(new ReplicaRefusedError(nameOf(by), 'old-copy')),
+        refused: (by) => {
+          const isCopy = isFounder || (doubt !== undefined && doubt !== 'damaged-end');
+          this.#refused(new ReplicaRefusedError(nameOf(by), isCopy ? 'old-copy' : 'votes-missing'));
+        },
         settled: () => this.#waiters.look(),
       },
       recovery.state,
@@ -484,21 +500,10 @@ export class QuorumReplica implements AsyncDisposable {
     this.#waiters.look();
   }
 
-  /** If a member is dead for good, nobody else knows whether this directory has every vote: the operator is told of the way out. */
-  #tellOfCopy(): void {
+  #tellOf(doubt: Doubt): void {
     const { logger, runtime } = this.#options;
-    logger.warn(
-      'the directory was copied or restored: every other member must confirm that it has every vote',
-    );
-    const look = (): void => {
-      const { awaited = [], stage } = this.#serving?.host ?? {};
-      if (this.#isClosed || stage !== 'checking-in') return;
-      logger.warn(
-        'members have not confirmed the directory, which was copied or restored. Start them. If one of them is lost for good and a majority of the others serves, put a new replica in its place (leasehold quorum add <name>): then this directory is confirmed without it. Otherwise bring back its directory; nobody else knows which votes are missing here',
-        { awaited: awaited.map(nameOf).join(', ') },
-      );
-    };
-    const telling = runtime.wakeAt(later(runtime.now(), TOLD_OF_COPY_MS), look);
+    const awaited = (): readonly string[] => (this.#isClosed ? [] : (this.#serving?.host.awaited ?? []));
+    const telling = tellOfDoubt(doubt, runtime, logger, awaited);
     this.#closing.defer(() => telling[Symbol.dispose]());
   }
 
@@ -512,12 +517,27 @@ export class QuorumReplica implements AsyncDisposable {
   async #placeNow(): Promise<void> {
     const { directory, places, runtime, logger } = this.#options;
     if (!this.#isConfirmed) return; // A possible copy stays one over a restart, new files or not.
-    if (!(await writePlace(directory.storage, places, runtime.wallMs())))
+    if (!(await directory.isInPlace())) return; // Nor are the files of another directory vouched for.
+    const frames = this.#disk?.frames ?? 0;
+    if (!(await writePlace(directory.storage, places, runtime.wallMs(), frames)))
       logger.warn(
         'no room to note where the files are: after a restart every other member must confirm them',
       );
+    this.#framesNoted = frames;
     this.#isPlaced = true;
     this.#waiters.look();
+    this.#placeLater();
+  }
+
+  /** An older journal in the place of this one is noticed if it has less than was noted. */
+  #placeLater(): void {
+    const { runtime } = this.#options;
+    this.#noting?.[Symbol.dispose]();
+    if (this.#isClosed) return;
+    this.#noting = runtime.wakeAt(later(runtime.now(), NOTED_EVERY_MS), () => {
+      if (this.#disk?.frames === this.#framesNoted) this.#placeLater();
+      else this.#place().catch((error: unknown) => this.#fail(error as LeaseholdError));
+    });
   }
 
   #storagesOf(name: string): readonly string[] {
@@ -568,9 +588,6 @@ export class QuorumReplica implements AsyncDisposable {
 }
 
 const NOTHING = {};
-
-/** After so long without an answer the operator is told of the way out. */
-const TOLD_OF_COPY_MS = 10_000;
 
 /** So many directories without a seat are remembered, the newest ones. */
 const STRANGERS_MAX = 64;

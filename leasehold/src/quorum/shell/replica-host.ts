@@ -39,7 +39,7 @@ import { Repair } from '../core/repair.ts';
 import { type Snapshot, type SnapshotPart, wholePart } from '../core/snapshot.ts';
 import { Replica, type ReplicaCall } from '../core/replica.ts';
 import type { JournalDisk } from '../disk/journal-disk.ts';
-import { VotesLostError } from '../errors.ts';
+import { HistoriesDifferError, VotesLostError } from '../errors.ts';
 import { ChangeHistory, type HistoryEvents } from './change-history.ts';
 
 /** Where answers go. They are collected during an input, and flushed after it. */
@@ -90,6 +90,9 @@ const FULL_RETRY_MS = 250;
 
 const NOBODY: ReadonlyMap<string, number> = new Map();
 
+/** After so long the operator is told which slots are missing. */
+const TOLD_OF_REPAIR_MS = 10_000;
+
 const TOO_OLD =
   'the slots that a damaged frame held are in no journal of the others any more, and their state is too large to be sent at once';
 
@@ -112,6 +115,7 @@ export class ReplicaHost {
   #tooFast = NOBODY;
   #vouched: readonly string[] = [];
   #takenOver: TakenOver | undefined;
+  #telling: Disposable | undefined;
   #writing: Promise<void> = Promise.resolve();
   #saving: Promise<void> = Promise.resolve();
 
@@ -164,7 +168,7 @@ export class ReplicaHost {
         const { leaseMs } = this.#options.durations;
         this.#options.send(storage, answerOf(recovered, initial, leaseMs, storage, message.nonce));
       }
-      stage.core.receive(message);
+      stage.driver.input(() => stage.core.receive(storage, message));
       const { repaired, isHopeless } = stage.core;
       if (repaired !== undefined) {
         stage.driver.stop();
@@ -276,6 +280,7 @@ export class ReplicaHost {
   /** Nothing more is done or said. */
   stop(): void {
     this.#isOver = true;
+    this.#telling?.[Symbol.dispose]();
     this.#stage.driver.stop();
   }
 
@@ -330,6 +335,14 @@ export class ReplicaHost {
       alarm: (wake) => alarmOn(runtime, wake),
       execute: (effect) => this.#execute(effect),
     });
+    this.#telling = runtime.wakeAt(later(runtime.now(), TOLD_OF_REPAIR_MS), () => {
+      if (this.#isOver || this.#stage.kind !== 'repairing') return;
+      const { first, last } = core.missing;
+      this.#options.logger.warn(
+        'slots that the disk lost were sent by no other replica yet. Start all replicas: one that has them in its journal or in a snapshot is enough',
+        { first, last, asked: contacts.map(nameOf).join(', ') },
+      );
+    });
     return { kind: 'repairing', core, driver };
   }
 
@@ -378,6 +391,10 @@ export class ReplicaHost {
         return;
       case 'installed':
         this.history?.installed(effect.slot);
+        return;
+      case 'differs':
+        this.stop();
+        this.#options.failed(new HistoriesDifferError(this.#options.path, effect.slot, nameOf(effect.from)));
         return;
       case 'complete':
         this.#options.confirmed();

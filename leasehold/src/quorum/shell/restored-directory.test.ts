@@ -1,4 +1,4 @@
-import { cp, rm } from 'node:fs/promises';
+import { cp, open, readdir, readFile, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { TestGroup } from './testing/groups.ts';
@@ -13,7 +13,7 @@ async function forgotten(restore: (group: TestGroup) => Promise<void>): Promise<
   const group = await TestGroup.started('a', 'b', 'c');
   await group.connect('a', 'c').put('k', 'old');
   await group.stop('b');
-  await cp(group.directory('c'), group.directory('backup'), { recursive: true });
+  await cp(group.directory('c'), group.directory('backup'), { recursive: true, preserveTimestamps: true });
   // A member writes down the votes that were heard of the others with the next frame: that of the second write.
   for (const value of ['newer', 'new']) await group.connect('a', 'c').put('k', value, { timeoutMs: 20_000 });
   await group.stop('c');
@@ -55,6 +55,98 @@ describe('a directory that is restored from a backup of its present life', () =>
       await expect(group.start('c')).rejects.toMatchObject({ code: 'QUORUM_REPLICA_REFUSED' });
     },
   );
+});
+
+/** The newest segment. */
+async function segmentOf(group: TestGroup, name: string): Promise<string> {
+  const files = await readdir(group.directory(name));
+  return (
+    files
+      .filter((each) => each.endsWith('.journal'))
+      .toSorted()
+      .at(-1) ?? expect.unreachable()
+  );
+}
+
+/** Overwrites a part of a file in place. */
+async function overwrite(path: string, at: number, bytes: Uint8Array): Promise<void> {
+  await using file = await open(path, 'r+');
+  await file.write(bytes, 0, bytes.length, at);
+}
+
+describe('a journal whose last frames others have counted', () => {
+  it.each([
+    [
+      'in which a byte of the last frame was changed',
+      'votes-missing',
+      async (group: TestGroup) => {
+        const path = join(group.directory('c'), await segmentOf(group, 'c'));
+        const bytes = await readFile(path);
+        const at = bytes.lastIndexOf('newer');
+        const begin = bytes.lastIndexOf('LHfr', at);
+        const end = begin + 24 + bytes.readUInt32LE(begin + 4);
+        await overwrite(path, end, new Uint8Array(bytes.length - end)); // As after a crash before the marks that follow.
+        await overwrite(path, at, new TextEncoder().encode('N'));
+      },
+    ],
+    [
+      'over which an older one was copied, with its old times',
+      'old-copy',
+      async (group: TestGroup) => {
+        const segment = await segmentOf(group, 'c');
+        const from = join(group.directory('backup'), segment);
+        const { atime, mtime } = await stat(from);
+        const path = join(group.directory('c'), segment);
+        await using file = await open(path, 'w');
+        await file.writeFile(await readFile(from));
+        await utimes(path, atime, mtime);
+      },
+    ],
+  ])(
+    '%s, does not vote with a member that was away, now or after another start',
+    async (_, reason, restore) => {
+      await using group = await forgotten(restore);
+      await group.start('b');
+      for (let starts = 0; starts < 2; starts += 1) {
+        await group.stop('c');
+        const c = await group.start('c');
+        await eventually(() => expect(c.status()).toMatchObject({ state: 'checking-in', awaited: ['a'] }));
+        await expect(group.connect('b', 'c').get('k', { timeoutMs: 2_000 })).rejects.toMatchObject({
+          code: 'QUORUM_TIMEOUT',
+        });
+      }
+      await group.start('a');
+      const c = group.replicas.get('c') ?? expect.unreachable();
+      await eventually(() => expect(c.failed.aborted).toBe(true));
+      expect(c.failed.reason).toMatchObject({ code: 'QUORUM_REPLICA_REFUSED', reason });
+      const { value } = await group.connect('a', 'b').get('k', { timeoutMs: 20_000 });
+      expect(text(value)).toBe('new');
+    },
+  );
+});
+
+describe('a replica that comes back to a group whose other members have forgotten a write', () => {
+  it('ends with an error that names the slot, instead of going on with another history', async () => {
+    // As a volume that goes back: the same files, with their old content and times.
+    const goBack = async (group: TestGroup): Promise<void> => {
+      for (const name of await readdir(group.directory('backup'))) {
+        const from = join(group.directory('backup'), name);
+        const to = join(group.directory('c'), name);
+        const { atime, mtime } = await stat(from);
+        await using file = await open(to, 'w');
+        await file.writeFile(await readFile(from));
+        await utimes(to, atime, mtime);
+      }
+    };
+    await using group = await forgotten(goBack);
+    await group.start('b');
+    await group.start('c');
+    await group.ready();
+    await group.connect('b', 'c').put('k', 'other', { timeoutMs: 20_000 });
+    const a = await group.start('a');
+    await eventually(() => expect(a.failed.aborted).toBe(true));
+    expect(a.failed.reason).toMatchObject({ code: 'QUORUM_HISTORIES_DIFFER', retryable: false });
+  });
 });
 
 describe('a directory that was moved with everything in it', () => {

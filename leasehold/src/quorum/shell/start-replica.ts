@@ -133,10 +133,11 @@ export async function startReplicaOn(
   try {
     const places = fingerprintsOf(directory.path);
     const wanted = { name, group, join, path: options.directory };
-    const { identity, isNew, isCopy } = await openIdentity(wanted, directory.storage, places);
     const onBackwards = (ms: number): void =>
       logger.error('the monotonic clock went back; it stands still meanwhile', { ms });
     const runtime = given ?? nodeRuntime({ onBackwards });
+    const wallMs = runtime.wallMs();
+    const { identity, isNew, isCopy } = await openIdentity(wanted, directory.storage, places, wallMs);
     const greeting: Record<string, string> = {
       ...{ group, name, storage: identity.storage, sessionMs: String(durations.sessionMs) },
     };
@@ -250,6 +251,7 @@ async function openIdentity(
   wanted: { readonly name: string; readonly group: string; readonly join: boolean; readonly path: string },
   storage: Parameters<typeof readIdentity>[0],
   places: FilePlaces,
+  wallMs: number,
 ): Promise<OpenedIdentity> {
   const { name, group, join } = wanted;
   const path = wholePath(wanted.path);
@@ -272,7 +274,7 @@ async function openIdentity(
   // A directory that waited for the founding before may be a backup from that time (`quorum-replica.ts`).
   const isCopy =
     !isNew && (isJoining || (before.origin.kind !== 'gathering' && (await isCopied(storage, places))));
-  if (isJoining) await JournalDisk.create(storage, before.storage, path);
+  if (isJoining) await JournalDisk.create(storage, before.storage, path, wallMs);
   const origin = isJoining ? ({ kind: 'joining' } as const) : before.origin;
   const identity = { ...before, life: before.life + 1, origin };
   await writeIdentity(storage, identity);

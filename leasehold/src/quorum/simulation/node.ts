@@ -270,7 +270,7 @@ export class ReplicaNode {
           from,
           answerOf(repair.recovered, this.#options.initial, durations.leaseMs, from, message.nonce),
         );
-      repair.receive(message);
+      driver.input(() => repair.receive(from, message));
       const { repaired } = repair;
       if (repaired === undefined) return;
       isOver = true;
@@ -365,6 +365,10 @@ export class ReplicaNode {
       case 'claim-ended':
         this.#resident?.happened(effect);
         return;
+      case 'differs':
+        throw new Error(
+          `slot ${effect.slot} of ${this.#options.storage} differs from that of ${effect.from}`,
+        );
       case 'complete':
         this.disk.isCopy = false;
         this.world.count('copies complete');

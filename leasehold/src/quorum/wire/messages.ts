@@ -128,6 +128,7 @@ const message: Form<PeerMessage> = union<'kind', PeerMessage>('kind', {
   join: {},
   'lead-now': { ballot },
   fetch: { first: slot, last: slot },
+  compare: { first: slot, last: slot },
   fetched: { first: slot, operations: list(operation), snapshot: optional(snapshot) },
   usage: { usage },
   'check-in': { nonce: whole },

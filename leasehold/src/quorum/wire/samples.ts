@@ -129,6 +129,7 @@ export const MESSAGES: readonly PeerMessage[] = [
   { kind: 'join' },
   { kind: 'lead-now', ballot: 33 },
   { kind: 'fetch', first: 3, last: 5 },
+  { kind: 'compare', first: 3, last: 5 },
   { kind: 'fetched', first: 3, operations, snapshot },
   { kind: 'check-in', nonce: 2 ** 48 },
   {
