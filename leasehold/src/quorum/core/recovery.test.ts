@@ -30,6 +30,12 @@ describe('a replica that starts', () => {
     expect(recovery.kind === 'recovered' && recovery.state.entries).toHaveLength(5);
   });
 
+  it('knows how many votes of the other members it had heard of, by the last frame', () => {
+    const heard = new Map([['b', 7]]);
+    const recovery = recover([frame(1, 3), frame(4, 5, { heard })]);
+    expect(recovery.kind === 'recovered' && recovery.state.heard).toEqual(heard);
+  });
+
   it('drops what a later leader cut off before it wrote its own entries', () => {
     const recovery = recover([frame(1, 5), frame(3, 3, { truncateTo: 2, lastBefore: 5 })]);
     expect(recovery.kind === 'recovered' && recovery.state.entries).toHaveLength(3);

@@ -170,7 +170,7 @@ describe('many long keys', () => {
   it('are read in as many packets as they need, while other calls go on', async () => {
     await using group = await TestGroup.started('a');
     const client = group.connect('a');
-    const keys = Array.from({ length: 3_000 }, (_, at) => String(at).padStart(4_096, '€'));
+    const keys = Array.from({ length: 1_500 }, (_, at) => String(at).padStart(4_096, '€'));
     const [found] = await Promise.all([client.gets(keys), client.put('beside', 'v')]);
     expect(found.map(({ key }) => key)).toEqual(keys);
     const some = keys.slice(0, 600);

@@ -267,7 +267,7 @@ export const mutants: readonly Mutant[] = [
     story: 'A member tells a candidate of a promise that it can still forget.',
     file: ACCEPTOR,
     from: '    context.journal.defer({\n      to: from,',
-    to: "    if (from !== context.self) context.send(from, { kind: 'prepared', ballot, chosen: log.chosen, committed: log.committed, entries });\n    context.journal.defer({\n      to: from,",
+    to: "    if (from !== context.self) context.send(from, { kind: 'prepared', ballot, chosen: log.chosen, committed: log.committed, entries, votes: 0, isComplete });\n    context.journal.defer({\n      to: from,",
   },
   {
     name: 'promised-ballot-not-kept',
@@ -335,14 +335,6 @@ export const mutants: readonly Mutant[] = [
     to: 'context.upTo = context.log.last;',
   },
   {
-    name: 'restored-directory-votes',
-    promise: 'agreement',
-    story: 'A directory that was restored from a backup votes again on what it has forgotten.',
-    file: CHECK_IN,
-    from: 'if (message.votes > recovered.votes && isMember',
-    to: 'if (message.votes < 0 && isMember',
-  },
-  {
     name: 'founders-do-not-ask',
     promise: 'agreement',
     story:
@@ -350,14 +342,6 @@ export const mutants: readonly Mutant[] = [
     file: CHECK_IN,
     from: 'isNew && !isSeated(initial, self)',
     to: 'isNew',
-  },
-  {
-    name: 'heard-votes-forgotten',
-    promise: 'agreement',
-    story: 'A member that restarts has forgotten how many votes it heard of the others.',
-    file: RECOVERY,
-    from: 'heard: b.heard,',
-    to: 'heard: new Map(),',
   },
   {
     name: 'copy-reports-as-complete',
