@@ -295,7 +295,7 @@ export class QuorumReplica implements AsyncDisposable {
     this.#waiters.look();
   }
 
-  /** Before a word of a life is heard, it is written down, and with it that no earlier life is heard again. */
+  /** Before a word of a life is heard, the life is written down, which says that no earlier life is heard again. */
   #note({ storage, life, process, cluster }: Hello): Promise<void> | undefined {
     const { lives, origin } = this.#identity;
     const known = lives[storage];
@@ -529,7 +529,7 @@ export class QuorumReplica implements AsyncDisposable {
     this.#placeLater();
   }
 
-  /** An older journal in the place of this one is noticed if it has less than was noted. */
+  /** An older journal in the place of this one is noticed if fewer frames are there than were noted. */
   #placeLater(): void {
     const { runtime } = this.#options;
     this.#noting?.[Symbol.dispose]();

@@ -72,7 +72,7 @@ export interface ReplicaHostOptions {
   settled(): void;
   /** The replica cannot go on. */
   failed(error: LeaseholdError): void;
-  /** The directory has every vote: the other members confirm it, and a copy has got everything that it may have forgotten. */
+  /** The directory has every vote: the other members confirm that, and a copy has got everything that may have been forgotten. */
   confirmed(): void;
   /** The member has heard of votes that the directory does not have. */
   refused(by: string): void;
@@ -136,7 +136,7 @@ export class ReplicaHost {
     return this.#stage.kind === 'checking-in' ? this.#stage.core.awaited : [];
   }
 
-  /** Storage ids and seats of the members, as far as this replica knows; empty if it knows none. */
+  /** Storage ids and seats of the members, as far as this replica knows; empty if none are known. */
   get members(): readonly Member[] {
     const stage = this.#stage;
     if (stage.kind === 'running') return stage.core.view.log.newestConfiguration.members;
