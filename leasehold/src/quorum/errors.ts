@@ -93,7 +93,7 @@ const JOIN_AGAIN =
 const REFUSALS: Readonly<Record<RefusalReason, string>> = {
   'another-group': 'it is of another group. Give both the same group, or the right addresses',
   'another-cluster':
-    'it belongs to another cluster: a group of the same name that was founded elsewhere. Correct the addresses. If this replica joined the wrong cluster, start it with an empty directory and join: true (--join)',
+    'it belongs to another cluster: a group of the same name that was founded elsewhere. Correct the addresses. A replica that serves with others keeps its directory; one that was started anew, or joined the wrong cluster, has to be started with an empty directory and join: true (--join)',
   'emptied-directory': `the group knows this name with another directory, and this one was emptied or is new. ${JOIN_AGAIN}. If the group has never stored anything, empty the directories of all replicas and begin again`,
   removed: `this directory was removed from the group, and is never taken again. ${JOIN_AGAIN.replace(', and add it in place of the old one', ', then add it')}, or stop it if it was meant to go`,
   'old-copy': `this directory or its journal is an older copy or a restored backup, and votes that were cast later are missing in it. ${JOIN_AGAIN}`,
@@ -295,7 +295,7 @@ const CHANGE_ADVICE: Readonly<Record<string, string>> = {
   'not-ready':
     'no leader could decide it now: a change is under way, a majority is missing, or the newcomer lags behind. Try again in a moment',
   'not-known':
-    'the leader has not heard of a replica of that name. Start it with join: true (--join), then try again',
+    'the leader has not heard of a replica of that name. Start the replica with join: true (--join) and with the addresses of all members in its peers, the leader among them; then try again',
 };
 
 /** The replica no longer keeps the changes after the position that a watch asked for. */

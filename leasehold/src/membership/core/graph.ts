@@ -9,8 +9,8 @@
  * incarnation, so a restart ends the conflict.
  *
  * **Membership.** While a conflict remains in the component, a server is taken out (`removal.ts`). A server that is taken out is alone; each other server belongs to the component that remains around
- * that server. There is no bound on the hops between two members: "all servers within three hops" is not transitive, and the ends of a
- * chain of five would disagree for ever.
+ * that server. The set has no bound on the hops between two members: "all servers within three hops" is not transitive, and the ends of a
+ * chain of five would disagree for ever. A packet makes at most `HOPS_MAX` hops (`overlay.ts`), so members that are further apart cannot confirm a view to each other.
  */
 
 import {

@@ -47,8 +47,8 @@ export class Links {
   /**
    * Judges every link by the age of its proof, with each heartbeat.
    *
-   * A process that stood still has sent no stamp that a peer could echo, and the peers' last heartbeats wait in the queues of the connections. So if the own heartbeat is late by another
-   * one, no link goes down for two heartbeats: until a stamp that is sent now has been echoed. A process that is late all the time judges half of the time.
+   * A process that stood still has sent no stamp that a peer could echo, and the peers' last heartbeats wait in the queues of the connections. So if the own heartbeat is more than one
+   * heartbeat late, no link goes down for two heartbeats: until a stamp that is sent now has been echoed. A process that is late all the time judges half of the time.
    */
   update(now: Instant, lateMs: number): void {
     const { heartbeatMs } = this.#durations;

@@ -307,8 +307,7 @@ export class Member implements Core<MemberEffect> {
     const { heartbeatMs } = this.#durations;
     if (!this.hasLeft) this.#links.update(now, now - this.#heartbeatAt);
     this.#heartbeatAt = later(now, heartbeatMs * (0.9 + 0.2 * this.#settings.random()));
-    if (this.hasLeft) this.#flood.repeat(this.name);
-    if (this.hasLeft) return;
+    if (this.hasLeft) return this.#flood.repeat(this.name);
     this.#clients.beat(now);
     this.#doubtMembers(now);
     this.#publish(now);
@@ -370,7 +369,8 @@ export class Member implements Core<MemberEffect> {
     if (record.name === this.name) return this.#refute(record.incarnation, now);
     if (!this.#table.isNews(record)) return;
     const known = this.#table.of(record.name);
-    if (record.list.version !== known?.list.version || record.incarnation !== known.incarnation)
+    const isSame = known !== undefined && isSameIncarnation(record.incarnation, known.incarnation);
+    if (!isSame || record.list.version !== known.list.version)
       this.#clients.listedElsewhere(record.list, now);
     this.#table.put(record, now);
     this.#flood.passOn(record, from, this.name);
@@ -410,8 +410,8 @@ export class Member implements Core<MemberEffect> {
   // Agreement.
 
   /**
-   * Proposes what follows from the records, until the own proposal changes nothing any more; then delivers what all agree on. While it is too early for any proposal,
-   * nothing is worked out unless the others propose the same set already.
+   * Proposes what follows from the records, until the own proposal changes nothing any more; then delivers what all agree on. While it is too early for a proposal,
+   * nothing is worked out, unless all others propose the same set: then a view can be delivered without a new proposal.
    */
   #settle(now: Instant): void {
     if (this.#state.kind === 'left' || this.#settledChanges === this.#table.changes) return;
@@ -425,7 +425,7 @@ export class Member implements Core<MemberEffect> {
       if (this.#isEarly(mayProposeAt, now)) return;
       this.#propose(computed, now);
     }
-    this.#proposeAt = undefined;
+    this.#proposeAt = this.#pace.settled();
     this.#settledChanges = this.#table.changes;
     this.#deliverIfAgreed(now);
   }

@@ -45,6 +45,21 @@ describe('the pace of proposals', () => {
     expect(pace.mayPropose(setOf('a', 'b', 'c'), large, instant(500), instant(500))).toBe(550);
   });
 
+  it('begins to wait anew for a set that grows after an earlier one was given up', () => {
+    const pace = new Pace(HEARTBEAT_MS);
+    const [small, large] = [setOf('a'), setOf('a', 'b')];
+    pace.mayPropose(large, small, instant(0), instant(0));
+    pace.settled(); // The new server is gone again.
+    expect(pace.mayPropose(large, small, instant(1_000), instant(1_000))).toBe(1_050);
+  });
+
+  it('takes another list of clients for urgent, also beside a server that is added', () => {
+    const pace = new Pace(HEARTBEAT_MS);
+    const [first, ...rest] = setOf('a', 'b').members;
+    const listed = membershipOf([...(first ? [{ ...first, listVersion: 1 }] : []), ...rest]);
+    expect(pace.mayPropose(listed, setOf('a'), instant(0), instant(0))).toBeLessThan(0);
+  });
+
   it('takes a server that was replaced by another process for one that is gone', () => {
     const pace = new Pace(HEARTBEAT_MS);
     const restarted = membershipOf([

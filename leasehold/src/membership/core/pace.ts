@@ -11,7 +11,7 @@
  */
 
 import { earliest, type Instant, instant, later, latest } from '../../runtime/time.ts';
-import { isSameIncarnation, type MemberId, type Membership } from './incarnation.ts';
+import { isSameIncarnation, type Membership, type SetMember } from './incarnation.ts';
 
 const NEVER: Instant = instant(Number.NEGATIVE_INFINITY);
 
@@ -50,6 +50,12 @@ export class Pace {
     return latest(urgentAt, earliest(quietAt, later(this.#growsSince, 2 * this.#heartbeatMs)));
   }
 
+  /** What follows from the records is proposed already, so there is no instant to wait for. */
+  settled(): undefined {
+    this.#growsSince = undefined;
+    return undefined;
+  }
+
   proposed(now: Instant): void {
     const wasQuiet = now - this.#proposedAt >= 2 * this.#heartbeatMs;
     this.#waitMs = wasQuiet ? this.#heartbeatMs / 10 : Math.min(2 * this.#waitMs, this.#heartbeatMs);
@@ -67,5 +73,10 @@ export class Pace {
 const onlyAdds = (next: Membership, last: Membership): boolean =>
   next.members.length > last.members.length && last.members.every((member) => isIn(next, member));
 
-const isIn = ({ members }: Membership, { name, incarnation }: MemberId): boolean =>
-  members.some((each) => each.name === name && isSameIncarnation(each.incarnation, incarnation));
+const isIn = ({ members }: Membership, { name, incarnation, listVersion }: SetMember): boolean =>
+  members.some(
+    (each) =>
+      each.name === name &&
+      each.listVersion === listVersion &&
+      isSameIncarnation(each.incarnation, incarnation),
+  );

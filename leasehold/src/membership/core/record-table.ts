@@ -1,17 +1,18 @@
 /**
  * The newest known record of every server.
  *
- * Records travel by flooding: a server passes each new record to all peers but the source. A flood may be lost, so
+ * Records travel from the publisher to all linked peers, and from there over relays (`relays.ts`). Any of these messages may be lost, and a relay may be badly chosen, so
  * heartbeats list the versions of the sender's component, and a receiver that has newer records sends them:
  *
- *  (a) records of its own component that the peer does not list;
+ *  (a) records of its own component that the peer does not list, if the two are linked;
  *  (b) any record that the peer lists in an older version. This covers records outside the component too: a server that
  *      restarted with a clock that went back is known to the others by a greater incarnation, is in nobody's
  *      component for that reason, and must be told.
  *
- * Most of the time two servers have the same records, so a heartbeat carries a digest of the versions, and the versions themselves
- * only if the peer's last digest differed. Equal digests mean one component with equal versions in both tables, and then neither (a) nor (b) has
- * anything to send.
+ * Most of the time two servers have the same records, so a heartbeat carries a digest of the versions. Equal digests mean one component with equal versions in both tables, and
+ * then neither (a) nor (b) has anything to send. Of the peers whose digests differ, a few are asked with each heartbeat: these get the versions (`record-flood.ts`). The few are drawn anew
+ * each time, so every peer that has what is missing is asked at some time, and records that do not change any more reach everybody. Records that arrived within the last heartbeat are on
+ * their way to the peer, and are left to the next one.
  *
  * A record outside the component is forgotten after a while, or names that come and go would add up. The greatest number
  * ever seen is never forgotten, because view ids must grow.

@@ -50,9 +50,15 @@ describe('a record that does not list a server', () => {
     expect(passesOn(self, record('a', 's1'), undefined)).toBe(true);
   });
 
+  it('is passed on by everybody to a server with few links, as in a chain of servers', () => {
+    const self = { name: 's1', servers, random: never };
+    expect(passesOn(self, record('a', 's1'), record('b', 's2', 's3'))).toBe(true);
+  });
+
   it('is passed on by a few, drawn by chance, in a large group in which the two have no neighbour in common', () => {
+    const receiver = record('b', ...names.slice(2, 10));
     const passes = (draw: number) =>
-      passesOn({ name: 's1', servers, random: () => draw }, record('a', 's1'), record('b', 's2'));
+      passesOn({ name: 's1', servers, random: () => draw }, record('a', 's1'), receiver);
     expect([0, 0.039, 0.041, 0.999].map(passes)).toEqual([true, true, false, false]);
   });
 });

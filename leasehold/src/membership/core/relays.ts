@@ -16,8 +16,11 @@ import { isSameIncarnation } from './incarnation.ts';
 import type { ServerRecord } from './messages.ts';
 
 const RELAYS = 2;
-/** In a larger group, so many servers pass a record on where there are no relays, on average. */
+/** Of so few servers each passes on. */
 const SMALL_GROUP = 4;
+/** A server with so few links is at the edge of a group with few links, and not one of many that start. */
+const FEW_LINKS = 5;
+/** How many servers of a larger group pass a record on where there are no relays, on average. */
 const WITHOUT_RELAYS = 2;
 
 export interface Relay {
@@ -30,7 +33,10 @@ export interface Relay {
 /** Whether this server passes this record on to the server with the record `receiver`. */
 export function passesOn(self: Relay, record: ServerRecord, receiver: ServerRecord | undefined): boolean {
   const isChosen = receiver && isRelay(self.name, record, receiver);
-  return isChosen ?? (self.servers <= SMALL_GROUP || self.random() * self.servers < WITHOUT_RELAYS);
+  if (isChosen !== undefined) return isChosen;
+  const isSparse =
+    self.servers <= SMALL_GROUP || (receiver !== undefined && receiver.links.length <= FEW_LINKS);
+  return isSparse || self.random() * self.servers < WITHOUT_RELAYS;
 }
 
 /** Undefined if there are no relays. */
@@ -50,7 +56,7 @@ function isRelay(self: string, record: ServerRecord, receiver: ServerRecord): bo
   return found === 0 ? undefined : false;
 }
 
-/** The same at every server, and as good as another one for every name. */
+/** A hash: all servers compute the same place, and names spread evenly. */
 function placeOf(name: string, places: number): number {
   let place = 0;
   for (let index = 0; index < name.length; index += 1) place = (place * 31 + name.charCodeAt(index)) >>> 0;

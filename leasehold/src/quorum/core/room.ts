@@ -1,12 +1,12 @@
 /**
- * The members with room on their disks, as far as is known here: those can vote, and a majority of them can write.
+ * The members with room on their disks, as far as is known here: those can vote. Nothing is written unless a majority of all members has room.
  *
  * A replica with a full disk can accept nothing and promise no ballot, but goes on to hear and to speak. If that replica held keys, every
  * write of those keys would wait for the replica. So (L7) the replica releases its leases at once, asks for none until there is room, and
  * stands in no election. Instead of asking, the replica says `release` again every `renewMs`: a lost one is made up for, and the others
  * know why nothing is heard.
  *
- * The words of the others are hints, and decide only whether a caller is told at once that no majority has room. A write that
+ * The words of the others are hints. They decide whether a caller is told at once that no majority has room, and which member a full leader hands over to. A write that
  * was refused for a wrong hint was not done, and is repeated; a write that was taken waits until there is room.
  */
 

@@ -366,7 +366,8 @@ export class ReplicaNode {
         this.#resident?.happened(effect);
         return;
       case 'differs':
-        throw new Error(
+        throw this.world.broken(
+          'agreement',
           `slot ${effect.slot} of ${this.#options.storage} differs from that of ${effect.from}`,
         );
       case 'complete':

@@ -37,7 +37,9 @@
  *  - *A hold ends with a read*: the oldest server v of V neither acts nor confirms before a read that was sent after its hold. If v registered after the end of w, that read comes after
  *    the return of the backup, in which v is not registered, so V never acts.
  *  - If v was registered beside w, and is not in the backup, w has read a revision after the one of the backup, and sees that the store went back: everything known of the registry is void, and
- *    w registers anew. A backup that is put back *with a raised revision* hides that (`--bump-revision`): see docs/membership.md.
+ *    w registers anew. A backup that is put back *with a raised revision* hides that (`--bump-revision`).
+ *  - If v is in the backup and its lease ends early again after the return, the revision grows, and w sees nothing. These two cases are left open (decision 0096): two servers may act
+ *    for up to `registrationMs` unless etcd was stopped for a hold before the backup was put back.
  */
 
 import { instant, type Instant, later } from '../../../runtime/time.ts';

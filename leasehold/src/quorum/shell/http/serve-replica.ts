@@ -61,7 +61,8 @@ function whyNotInGroup({ state, leader, awaited }: ReplicaStatus): string | unde
   if (state === 'checking-in')
     return `waiting until other replicas confirm that the directory has every vote: ${awaited.join(', ')}`;
   if (state === 'repairing') return 'the disk has lost slots, which are being fetched from other replicas';
-  if (state === 'learner') return 'no member yet: add the replica (leasehold quorum add <name>)';
+  if (state === 'learner')
+    return 'no member: add the replica (leasehold quorum add <name>), or end the process if the replica was removed';
   return leader === undefined ? 'no leader is known: a majority of the replicas must run' : undefined;
 }
 
