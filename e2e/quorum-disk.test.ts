@@ -18,7 +18,7 @@ const LANES_PER_REPLICA = 2;
 /** Long: a write that had to wait for the lease of a full replica would take longer than {@link AT_ONCE_MS}. */
 const LEASE_MS = 5_000;
 const AT_ONCE_MS = 3_000;
-/** A founder may be a copy from before the founding: for one hold after the start, its writes wait for every member (decision 0085). */
+/** A founder may be a copy from before the founding: for one hold after the start, writes wait for every member (decision 0085). */
 const START_MS = 1.2 * (LEASE_MS + 100);
 const PADDING = 'x'.repeat(64 * 1_024);
 const LARGE = '256m';

@@ -11,7 +11,7 @@
  *
  * Most of the time two servers have the same records, so a heartbeat carries a digest of the versions. Equal digests mean one component with equal versions in both tables, and
  * then neither (a) nor (b) has anything to send. Of the peers whose digests differ, a few are asked with each heartbeat: these get the versions (`record-flood.ts`). The few are drawn anew
- * each time, so every peer that has what is missing is asked at some time, and records that do not change any more reach everybody. Records that arrived within the last heartbeat are on
+ * each time, so every peer that has the missing records is asked at some time, and records that do not change any more reach everybody. Records that arrived within the last heartbeat are on
  * their way to the peer, and are left to the next one.
  *
  * A record outside the component is forgotten after a while, or names that come and go would add up. The greatest number
