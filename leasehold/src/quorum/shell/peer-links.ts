@@ -72,10 +72,12 @@ export type PeerDialer = Pick<
   'listen' | 'send' | 'welcome' | 'hurry' | 'problems' | typeof Symbol.asyncDispose
 >;
 
+export type PeerDialOptions = DialOptions<PeerMessage, readonly Reply[]>;
+
 export interface PeerLinksOptions {
   readonly listener: PeerListener;
   /** How others are dialled. @default TCP */
-  readonly dial?: ((options: DialOptions<PeerMessage, readonly Reply[]>) => PeerDialer) | undefined;
+  readonly dial?: ((options: PeerDialOptions) => PeerDialer) | undefined;
   readonly secure: DialSockets | undefined;
   readonly runtime: Runtime;
   readonly logger: Logger;
