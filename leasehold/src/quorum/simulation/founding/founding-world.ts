@@ -122,8 +122,8 @@ export class FoundingWorld {
     this.#wires.slowChance = 0;
     this.#wires.cut.clear();
     this.#giveLists();
-    // Everybody reads the corrected list, and says which directory is there.
-    for (const machine of this.#machines) machine.crash(false);
+    // The second group is started again, with the corrected list; the first goes on as it is.
+    for (const machine of this.#machines) if (machine.label === 'B') machine.crash(false);
     await world.runAsync({ untilMs: world.trueMs + 5_000, drain });
     for (const machine of this.#machines) machine.start();
     await world.runAsync({ untilMs: world.trueMs + 200, drain });
