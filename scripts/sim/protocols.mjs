@@ -14,6 +14,7 @@ export const protocols = {
   flease: 'leasehold/src/flease/simulation/index.ts',
   quorum: 'leasehold/src/quorum/simulation/index.ts',
   'quorum-log': 'leasehold/src/quorum/simulation/log/index.ts',
+  'quorum-founding': 'leasehold/src/quorum/simulation/founding/index.ts',
   ratelimit: 'leasehold/src/ratelimit/simulation/index.ts',
   spread: 'leasehold/src/ratelimit/simulation/spread/index.ts',
   'ratelimit-group': 'leasehold/src/ratelimit/simulation/group/index.ts',

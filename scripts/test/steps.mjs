@@ -198,6 +198,20 @@ export const steps = [
     calculates: true,
   },
   {
+    name: 'sim-quorum-founding',
+    what: 'the founding of quorum groups in 100 hostile worlds',
+    commands: [[sim, 'quorum-founding', '--seeds', '100']],
+    sayLast: true,
+    calculates: true,
+  },
+  {
+    name: 'mutants-quorum-founding',
+    what: 'deliberate faults in the founding of quorum groups, each to be caught',
+    commands: [[sim, 'quorum-founding', '--mutants', '--recorded']],
+    sayLast: true,
+    calculates: true,
+  },
+  {
     name: 'sim-membership',
     what: 'groups in 100 hostile worlds',
     commands: [[sim, 'membership', '--seeds', '100']],

@@ -307,7 +307,8 @@ export class Member implements Core<MemberEffect> {
     const { heartbeatMs } = this.#durations;
     if (!this.hasLeft) this.#links.update(now, now - this.#heartbeatAt);
     this.#heartbeatAt = later(now, heartbeatMs * (0.9 + 0.2 * this.#settings.random()));
-    if (this.hasLeft) return this.#flood.repeat(this.name);
+    if (this.hasLeft) this.#flood.repeat(this.name);
+    if (this.hasLeft) return;
     this.#clients.beat(now);
     this.#doubtMembers(now);
     this.#publish(now);
@@ -366,12 +367,10 @@ export class Member implements Core<MemberEffect> {
   // Records.
 
   #learn(record: ServerRecord, from: string, now: Instant): void {
-    if (record.name === this.name) return this.#refute(record.incarnation, now);
-    if (!this.#table.isNews(record)) return;
-    const known = this.#table.of(record.name);
-    const isSame = known !== undefined && isSameIncarnation(record.incarnation, known.incarnation);
-    if (!isSame || record.list.version !== known.list.version)
-      this.#clients.listedElsewhere(record.list, now);
+    if (record.name === this.name) this.#refute(record.incarnation, now);
+    if (record.name === this.name || !this.#table.isNews(record)) return;
+    const known = this.#table.ofProcess(record);
+    if (record.list.version !== known?.list.version) this.#clients.listedElsewhere(record.list, now);
     this.#table.put(record, now);
     this.#flood.passOn(record, from, this.name);
   }

@@ -21,7 +21,7 @@
  * the network.
  */
 
-import { dialTcp, type TcpDialer } from '../../node/tcp/dial.ts';
+import { type DialOptions, dialTcp, type TcpDialer } from '../../node/tcp/dial.ts';
 import type { TcpListener } from '../../node/tcp/listen.ts';
 import type { DialSockets } from '../../node/tcp/sockets.ts';
 import { EpisodeLog } from '../../runtime/episode-log.ts';
@@ -60,8 +60,24 @@ const ENDS_NOTHING: ReadonlySet<RefusalReason> = new Set<RefusalReason>([
   ...(['another-group', 'another-cluster', 'unknown-name', 'own-address'] as const),
 ]);
 
+/** What a replica needs of its listener. */
+export type PeerListener = Pick<
+  TcpListener<readonly Reply[], Inbound>,
+  'listen' | 'send' | 'admit' | 'dismiss' | 'close'
+> & { readonly peers: ReadonlyMap<string, unknown> };
+
+/** What a replica needs to dial others. */
+export type PeerDialer = Pick<
+  TcpDialer<PeerMessage, readonly Reply[]>,
+  'listen' | 'send' | 'welcome' | 'hurry' | 'problems' | typeof Symbol.asyncDispose
+>;
+
+export type PeerDialOptions = DialOptions<PeerMessage, readonly Reply[]>;
+
 export interface PeerLinksOptions {
-  readonly listener: TcpListener<readonly Reply[], Inbound>;
+  readonly listener: PeerListener;
+  /** How others are dialled. @default TCP */
+  readonly dial?: ((options: PeerDialOptions) => PeerDialer) | undefined;
   readonly secure: DialSockets | undefined;
   readonly runtime: Runtime;
   readonly logger: Logger;
@@ -89,7 +105,7 @@ interface Waiting {
 
 export class PeerLinks implements AsyncDisposable {
   readonly #options: PeerLinksOptions;
-  readonly #dialer: TcpDialer<PeerMessage, readonly Reply[]>;
+  readonly #dialer: PeerDialer;
   /** Addresses by name, from the options. */
   readonly #addresses: Map<string, string>;
   /** Addresses by storage id, as the replicas say: two directories may have one name, an old one and its replacement. */
@@ -107,9 +123,9 @@ export class PeerLinks implements AsyncDisposable {
   constructor(options: PeerLinksOptions) {
     this.#options = options;
     this.#addresses = new Map(options.peers);
-    const { runtime, logger, secure } = options;
+    const { runtime, logger, secure, dial = dialTcp } = options;
     this.#episodes = new EpisodeLog(logger, runtime);
-    this.#dialer = dialTcp({
+    this.#dialer = dial({
       ...{ codec: replicaCodec, protocol: QUORUM_PROTOCOL, role: 'replica', runtime, logger, secure },
       limits: PEER_LIMITS,
       preface: () => [options.hello()],

@@ -16,7 +16,6 @@
 
 import type { LockedDirectory } from '../../node/locked-directory.ts';
 import { TransportClosedError } from '../../node/tcp/errors.ts';
-import type { TcpListener } from '../../node/tcp/listen.ts';
 import type { AsyncDisposableStack } from '../../runtime/async-disposable-stack.ts';
 import type { LeaseholdError } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
@@ -43,8 +42,7 @@ import {
   ReplicaRefusedError,
   VotesLostError,
 } from '../errors.ts';
-import type { Call, Reply } from '../wire/calls.ts';
-import type { Inbound } from '../wire/codec.ts';
+import type { Call } from '../wire/calls.ts';
 import { CallDesk, Caller } from './call-desk.ts';
 import type { HistoryEvents } from './change-history.ts';
 import { checkKey } from './client-checks.ts';
@@ -65,7 +63,8 @@ export interface QuorumReplicaOptions {
   readonly isCopy: boolean;
   readonly places: FilePlaces;
   readonly directory: LockedDirectory;
-  readonly listener: TcpListener<readonly Reply[], Inbound>;
+  readonly listener: PeerLinksOptions['listener'];
+  readonly dial?: PeerLinksOptions['dial'];
   /** Told to everybody who connects; the replica adds the id of its cluster. */
   readonly greeting: Record<string, string>;
   /** Where other replicas and clients reach this one. */
@@ -120,7 +119,7 @@ export class QuorumReplica implements AsyncDisposable {
 
   /** @internal */
   constructor(options: QuorumReplicaOptions) {
-    const { identity, listener, secure, runtime, logger } = options;
+    const { identity, listener, dial, secure, runtime, logger } = options;
     this.#options = options;
     this.#identity = identity;
     this.name = identity.name;
@@ -134,7 +133,7 @@ export class QuorumReplica implements AsyncDisposable {
     const others = [...options.peers].filter(([name]) => name !== identity.name);
     this.#links = this.#closing.use(
       new PeerLinks({
-        ...{ listener, secure, runtime, logger, peers: new Map(others) },
+        ...{ listener, dial, secure, runtime, logger, peers: new Map(others) },
         hello: () => this.#hello(),
         judge: (hello) => this.#judge(hello),
         note: (hello) => this.#note(hello),

@@ -132,7 +132,7 @@ export async function startReplicaOn(
   closing.use(directory);
   try {
     const places = fingerprintsOf(directory.path);
-    const wanted = { name, group, join, path: options.directory };
+    const wanted = { name, group, join, path: options.directory, randomId };
     const onBackwards = (ms: number): void =>
       logger.error('the monotonic clock went back; it stands still meanwhile', { ms });
     const runtime = given ?? nodeRuntime({ onBackwards });
@@ -246,9 +246,18 @@ interface OpenedIdentity {
   readonly isCopy: boolean;
 }
 
-/** The identity of the directory, with its life raised; durable when the promise resolves. */
-async function openIdentity(
-  wanted: { readonly name: string; readonly group: string; readonly join: boolean; readonly path: string },
+interface WantedIdentity {
+  readonly name: string;
+  readonly group: string;
+  readonly join: boolean;
+  readonly path: string;
+  /** Draws the storage id of a new directory. */
+  readonly randomId: () => string;
+}
+
+/** The identity of the directory, with its life raised; durable when the promise resolves. @internal */
+export async function openIdentity(
+  wanted: WantedIdentity,
   storage: Parameters<typeof readIdentity>[0],
   places: FilePlaces,
   wallMs: number,
@@ -266,7 +275,7 @@ async function openIdentity(
   if (found?.refused !== undefined)
     throw new ReplicaRefusedError(found.refused.peer, found.refused.reason, 'earlier');
   const before: Identity = found ?? {
-    ...{ group, name, storage: newStorageId(name, randomId), life: 0 },
+    ...{ group, name, storage: newStorageId(name, wanted.randomId), life: 0 },
     ...{ origin: { kind: 'gathering' }, lives: {}, addresses: {} },
   };
   const isJoining = join && before.origin.kind === 'gathering';

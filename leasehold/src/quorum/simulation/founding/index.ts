@@ -1,0 +1,3 @@
+/** What the runner of seeds takes from here. */
+
+export { simulation } from './simulation.ts';
