@@ -97,8 +97,8 @@ export const mutants: readonly Mutant[] = [
     promise: 'comes-to-an-end',
     story: 'A record is passed on although it is known, and goes around for ever.',
     file: MEMBER,
-    from: '    if (!this.#table.isNews(record)) return;\n',
-    to: '',
+    from: 'if (record.name === this.name || !this.#table.isNews(record)) return;',
+    to: 'if (record.name === this.name) return;',
   },
   // Agreement.
   {
