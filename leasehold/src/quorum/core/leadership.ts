@@ -245,13 +245,17 @@ export class Leadership {
     );
   }
 
-  /** Whether a configuration could be decided at once by those that are heard, and all of its new members follow. */
+  /**
+   * Whether a configuration could be decided at once by those that are heard, and all of its new members follow. A newcomer that still needs a snapshot could not vote,
+   * and the group would tolerate one loss less than it should.
+   */
   canDecide(configuration: Electorate, now: Instant): boolean {
     const { log, limits, durations, self } = this.#context;
     const since = later(now, -durations.electionMs);
     const isNear = ({ storage }: { storage: string }): boolean =>
       storage === self ||
-      (this.#acked(storage) >= log.last - limits.slotsBehind && this.#heardAt(storage) >= since); // A directory that is gone acknowledged once, too.
+      (this.#acked(storage) >= Math.max(log.base, log.last - limits.slotsBehind) &&
+        this.#heardAt(storage) >= since); // A directory that is gone acknowledged once, too.
     const known = new Set(log.newestConfiguration.members.map(({ storage }) => storage));
     const newcomers = configuration.members.filter(({ storage }) => !known.has(storage));
     return newcomers.every(isNear) && this.#hears(configuration, since);

@@ -31,7 +31,7 @@ const ENOUGH: Readonly<Record<string, number>> = {
   'suspensions noticed': 0.4,
   lives: 6,
   'traced: leads': 2,
-  'traced: steps-down': 1,
+  'traced: steps-down': 0.7,
   'traced: compacted': 10,
   'traced: installed': 0.4,
   'changed: placement': 1.5,
