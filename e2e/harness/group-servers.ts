@@ -44,11 +44,12 @@ export class GroupServers<Name extends string> {
     this.names = [...addresses.keys()];
   }
 
-  /** Resolves when all of them act in one view. */
+  /** Resolves when all of them, or these, act in one view. */
   static async open<Name extends string>(
     scene: Scene,
     names: readonly Name[],
     start: GroupStart,
+    together: readonly Name[] = names,
   ): Promise<GroupServers<Name>> {
     const { network } = start;
     const addresses = new Map<Name, string>();
@@ -60,7 +61,7 @@ export class GroupServers<Name extends string> {
       // The start of a process takes more of a core than the group does.
       if (index % TOGETHER === TOGETHER - 1) await server.event('ready');
     }
-    await group.act(names);
+    await group.act(together);
     return group;
   }
 

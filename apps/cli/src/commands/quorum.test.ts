@@ -90,7 +90,7 @@ describe('leasehold quorum', () => {
   it('says why the group cannot be changed, and what to do', async () => {
     const { code, text } = await run('add', 'x', '--timeout', '2s');
     expect(code).toBe(1);
-    expect(text).toContain('Start it with join: true (--join)');
+    expect(text).toContain('Start the replica with join: true (--join)');
     expect((await run('remove', 'a')).text).toContain('it is the last member');
   });
 

@@ -10,6 +10,17 @@ const EVENTS_MAX = 50_000_000;
 
 /** Servers `s1`, `s2` … that act in one view. */
 export function quietGroup(size: number, changes: Partial<DrawnWorld> = {}): GroupWorld {
+  const group = startedGroup(size, changes);
+  assert(viewsOf(group).join() === [...group.drawn.names].sort().join(' '), 'a quiet group is in one view');
+  assert(
+    standingsOf(group).every((standing) => standing === 'acts'),
+    'a quiet group acts',
+  );
+  return group;
+}
+
+/** Servers that have had the time to find each other. */
+export function startedGroup(size: number, changes: Partial<DrawnWorld> = {}): GroupWorld {
   const names = Array.from({ length: size }, (_, index) => `s${index + 1}`);
   const group = new GroupWorld(1, false, {
     kind: 'mixed',
@@ -24,11 +35,6 @@ export function quietGroup(size: number, changes: Partial<DrawnWorld> = {}): Gro
   });
   group.start();
   run(group, 5_000);
-  assert(viewsOf(group).join() === [...names].sort().join(' '), 'a quiet group is in one view');
-  assert(
-    standingsOf(group).every((standing) => standing === 'acts'),
-    'a quiet group acts',
-  );
   return group;
 }
 
