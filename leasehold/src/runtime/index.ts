@@ -3,13 +3,7 @@
 export { AssertionError } from './assert.ts';
 export type { Codec } from './codec.ts';
 export { digest } from './digest.ts';
-export {
-  InvalidKeyError,
-  InvalidOptionError,
-  LeaseholdError,
-  LONGEST_KEY,
-  MalformedMessageError,
-} from './errors.ts';
+export { InvalidArgumentError, LeaseholdError, LONGEST_KEY, MalformedMessageError } from './errors.ts';
 export * from './keys/index.ts';
 export { type LogFacts, type Logger, silent } from './logger.ts';
 export type { Runtime, Storage, StorageFile, Transport } from './runtime.ts';

@@ -5,8 +5,10 @@
 
 import type { TraceValue } from './trace.ts';
 
+/** What a line of the log is about, as plain data. */
 export type LogFacts = Readonly<Record<string, TraceValue>>;
 
+/** Where lines of the log go. Any logger with these three methods fits, such as pino or the console. */
 export interface Logger {
   /** For finding a fault: every change of state. */
   debug(message: string, facts?: LogFacts): void;
@@ -26,4 +28,5 @@ export const unsaid = (times: number): string | undefined =>
 
 const nothing = (): void => {};
 
+/** A logger that says nothing. */
 export const silent: Logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };

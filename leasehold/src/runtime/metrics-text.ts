@@ -1,9 +1,9 @@
 /**
  * Metrics as text, in the exposition format 0.0.4 of Prometheus:
  *
- *     # HELP leasehold_commits_total Batches committed.
- *     # TYPE leasehold_commits_total counter
- *     leasehold_commits_total 41
+ *     # HELP leasehold_manager_commits_total Batches committed.
+ *     # TYPE leasehold_manager_commits_total counter
+ *     leasehold_manager_commits_total 41
  */
 
 import { assert } from './assert.ts';

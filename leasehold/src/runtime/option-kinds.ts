@@ -2,7 +2,7 @@
  * Kinds of options, for the tables of `option-table.ts`: `import * as is`, and read `leaseMs: or(9_000, is.duration)`.
  */
 
-import { InvalidOptionError } from './errors.ts';
+import { invalidOption } from './errors.ts';
 import type { Logger } from './logger.ts';
 import { type Kind, numberWords } from './option-table.ts';
 import { nameOption, textOption } from './text-option.ts';
@@ -12,7 +12,7 @@ const kind = <Value>(rule: string, holds: (value: unknown) => boolean, what: str
   rule,
   check: (option, value) => {
     if (holds(value)) return value as Value;
-    throw new InvalidOptionError(option, value, `it must be ${what}`);
+    throw invalidOption(option, value, `it must be ${what}`);
   },
 });
 
@@ -81,6 +81,17 @@ export const string: Kind<string> = kind(
   (value) => typeof value === 'string' && value !== '',
   'a text that is not empty',
 );
+
+/** Names of hosts. */
+export const texts: Kind<readonly string[]> = kind(
+  '',
+  (value) => Array.isArray(value) && [...value].every((each) => typeof each === 'string' && each !== ''),
+  'a list of texts that are not empty',
+);
+
+/** An object with names of its own, as of pools. */
+export const record = <Value extends object>(what: string): Kind<Value> =>
+  kind('', (value) => typeof value === 'object' && value !== null && !Array.isArray(value), what);
 
 /** A function of the application. */
 export const callback = <Value>(): Kind<Value> =>

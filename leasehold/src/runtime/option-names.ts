@@ -4,12 +4,12 @@
  * that was forgotten there.
  */
 
-import { InvalidOptionError } from './errors.ts';
+import { invalidOption } from './errors.ts';
 
 /** The name of every option. */
 export type OptionNames<Options> = Readonly<Record<keyof Options, unknown>>;
 
-/** @throws {InvalidOptionError} if the options have a name that is not known, or are none */
+/** @throws {InvalidArgumentError} if the options have a name that is not known, or are none */
 export function checkOptionNames<Options>(
   place: string,
   options: Options,
@@ -17,11 +17,11 @@ export function checkOptionNames<Options>(
 ): void {
   const what = place === '' ? 'options' : place.slice(0, -1);
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
-    throw new InvalidOptionError(what, options, 'it must be an object');
+    throw invalidOption(what, options, 'it must be an object');
   }
   for (const [name, value] of Object.entries(options)) {
     if (Object.hasOwn(known, name)) continue;
-    throw new InvalidOptionError(
+    throw invalidOption(
       `${place}${name}`,
       value,
       `there is no such option; there are ${Object.keys(known).join(', ')}`,

@@ -22,7 +22,7 @@ import { checkOptionNames } from './option-names.ts';
 export interface Kind<Value> {
   /** Completes "it must be …"; empty if each value of the kind will do. */
   readonly rule: string;
-  /** @throws {InvalidOptionError} */
+  /** @throws {InvalidArgumentError} */
   readonly check: (option: string, value: unknown) => Value;
 }
 
@@ -78,15 +78,19 @@ const wordsFor = (value: unknown): string => {
   return typeof value === 'string' ? `\`'${value}'\`` : String(value);
 };
 
-/** @internal */
+/** Not by `toLocaleString`: every table calls this when it is loaded, and the first call would load all locales. @internal */
 export const numberWords = (value: number): string => {
   const power = Math.log2(value);
-  return power >= 32 && Number.isInteger(power) ? `2^${power}` : value.toLocaleString('en-US');
+  if (power >= 32 && Number.isInteger(power)) return `2^${power}`;
+  if (value === Number.POSITIVE_INFINITY) return '∞';
+  const [whole = '', fraction] = String(value).split('.');
+  const grouped = whole.replace(/\B(?=(?:\d{3})+$)/g, ',');
+  return fraction === undefined ? grouped : `${grouped}.${fraction}`;
 };
 
 /**
  * @param place the words before the names in errors, as `limits.`
- * @throws {InvalidOptionError} for a name that is not in the table, a missing option or a broken rule
+ * @throws {InvalidArgumentError} for a name that is not in the table, a missing option or a broken rule
  */
 export function resolveOptions<Options extends object, Defaulted extends keyof Options = never>(
   place: string,

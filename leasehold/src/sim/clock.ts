@@ -14,7 +14,7 @@
  * The clock does not know the world: the world tells the true time, which must never go back.
  */
 
-import { InvalidOptionError } from '../runtime/errors.ts';
+import { invalidOption } from '../runtime/errors.ts';
 import { instant, type Instant } from '../runtime/time.ts';
 
 export interface ClockOptions {
@@ -169,5 +169,5 @@ export class SimClock {
 
 function checkedRate(rate: number): number {
   if (rate > 0 && Number.isFinite(rate)) return rate;
-  throw new InvalidOptionError('rate', rate, 'it must be positive; to stop a clock, suspend it');
+  throw invalidOption('rate', rate, 'it must be positive; to stop a clock, suspend it');
 }

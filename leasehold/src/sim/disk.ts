@@ -20,7 +20,7 @@
  * events of the world, so the world must be run with `runAsync`.
  */
 
-import { InvalidOptionError, LeaseholdError } from '../runtime/errors.ts';
+import { invalidOption, SingleError } from '../runtime/errors.ts';
 import type { Storage, StorageFile } from '../runtime/runtime.ts';
 import type { Span } from './network.ts';
 import type { Random } from './random.ts';
@@ -70,7 +70,7 @@ const WHY: Record<DiskErrorCode, string> = {
 };
 
 /** The error that Node would throw, with the same codes. After `EIO` from a sync, stop. */
-export class DiskError extends LeaseholdError {
+export class DiskError extends SingleError {
   override readonly name = 'DiskError';
   readonly code: DiskErrorCode;
   readonly retryable: boolean;
@@ -119,7 +119,7 @@ export class SimDisk implements Storage {
     this.capacityBytes = options.capacityBytes ?? Number.POSITIVE_INFINITY;
     this.#sectorBytes = options.sectorBytes ?? 512;
     if (!(Number.isInteger(this.#sectorBytes) && this.#sectorBytes > 0)) {
-      throw new InvalidOptionError('sectorBytes', options.sectorBytes, 'it must be a whole number above 0');
+      throw invalidOption('sectorBytes', options.sectorBytes, 'it must be a whole number above 0');
     }
     this.#directory = new Directory(this.#sectorBytes, this.#random.fork('write-back'));
   }

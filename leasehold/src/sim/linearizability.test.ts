@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { InvalidOptionError } from '../runtime/errors.ts';
+import { InvalidArgumentError } from '../runtime/errors.ts';
 import {
   checkLinearizable,
   History,
@@ -411,7 +411,7 @@ describe('the check', () => {
     const [operation] = drawn('|-w1-|');
     if (operation === undefined) throw new Error('drawn wrongly');
     for (const returnedAt of [undefined, -5]) {
-      expect(() => checkLinearizable([{ ...operation, returnedAt }], register)).toThrow(InvalidOptionError);
+      expect(() => checkLinearizable([{ ...operation, returnedAt }], register)).toThrow(InvalidArgumentError);
     }
   });
 

@@ -30,7 +30,7 @@
  */
 
 import { assert, unreachable } from '../runtime/assert.ts';
-import { InvalidOptionError, LeaseholdError } from '../runtime/errors.ts';
+import { invalidOption, SingleError } from '../runtime/errors.ts';
 
 /** In place of an output: the outcome is unknown. */
 export const UNKNOWN: unique symbol = Symbol('unknown');
@@ -103,7 +103,7 @@ export interface LinearizabilityOptions {
 }
 
 /** The search was given up: too many operations overlap on this key to tell in reasonable time. */
-export class LinearizabilityUndecidedError extends LeaseholdError {
+export class LinearizabilityUndecidedError extends SingleError {
   override readonly name = 'LinearizabilityUndecidedError';
   readonly code = 'LINEARIZABILITY_UNDECIDED';
   readonly retryable = false;
@@ -190,7 +190,7 @@ function toOp<State, Input, Output>(
     return { operation, index, calledAt, returnedAt: Number.POSITIVE_INFINITY, readsOnly: false, inputKey };
   }
   if (returnedAt === undefined || !(returnedAt >= calledAt)) {
-    throw new InvalidOptionError(
+    throw invalidOption(
       `history[${index}].returnedAt`,
       returnedAt,
       'an operation with an output returns, and not before its call',

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { AssertionError } from '../runtime/assert.ts';
-import { InvalidOptionError } from '../runtime/errors.ts';
+import { InvalidArgumentError } from '../runtime/errors.ts';
 import { Network, type LinkFaults, type NetworkOptions } from './network.ts';
 import { World } from './world.ts';
 
@@ -74,6 +74,18 @@ describe('a link', () => {
     expect(arrived).toEqual(['b→a 2 @7', 'a→c 3 @7', 'a→b 1 @20']);
   });
 
+  it('has the faults of the network again once its own are reset', () => {
+    const { world, network, arrived } = bench({ delayMs: [5, 5] });
+    network.setFaults({ delayMs: [20, 20] }, 'a', 'b');
+    network.resetFaults('a', 'b');
+    network.send('a', 'b', 1);
+    network.setFaults({ delayMs: [7, 7] });
+    network.send('a', 'b', 2);
+    world.run({ untilMs: 100 });
+    expect(arrived).toEqual(['a→b 1 @5', 'a→b 2 @7']);
+    expect(network.faults.delayMs).toEqual([7, 7]);
+  });
+
   it('is not disturbed by what goes on on other links', () => {
     const alone = bench({ lossChance: 0.5, delayMs: [1, 100] });
     const busy = bench({ lossChance: 0.5, delayMs: [1, 100] });
@@ -88,9 +100,9 @@ describe('a link', () => {
   });
 
   it('refuses faults that make no sense', () => {
-    expect(() => bench({ lossChance: 1.5 })).toThrow(InvalidOptionError);
-    expect(() => bench({ delayMs: [10, 5] })).toThrow(InvalidOptionError);
-    expect(() => bench({ slowMs: [-1, 5] })).toThrow(InvalidOptionError);
+    expect(() => bench({ lossChance: 1.5 })).toThrow(InvalidArgumentError);
+    expect(() => bench({ delayMs: [10, 5] })).toThrow(InvalidArgumentError);
+    expect(() => bench({ slowMs: [-1, 5] })).toThrow(InvalidArgumentError);
   });
 });
 
@@ -237,6 +249,13 @@ describe('a cut', () => {
     everyWay();
     world.run({ untilMs: 20 });
     expect(arrived.length).toBe(10);
+  });
+
+  it('ends in one direction alone when that is restored', () => {
+    const { network } = bench();
+    network.cutBoth('a', 'b');
+    network.restore('a', 'b');
+    expect([network.isCut('a', 'b'), network.isCut('b', 'a')]).toEqual([false, true]);
   });
 
   it('between groups leaves each group whole', () => {

@@ -19,7 +19,7 @@
  */
 
 import { assert } from '../runtime/assert.ts';
-import { InvalidOptionError } from '../runtime/errors.ts';
+import { invalidOption } from '../runtime/errors.ts';
 import type { Happening } from './queue.ts';
 import type { Random } from './random.ts';
 import type { World } from './world.ts';
@@ -179,6 +179,18 @@ export class Network<Message = unknown> {
     }
   }
 
+  /** The faults of all links without their own. */
+  get faults(): LinkFaults {
+    return this.#faults;
+  }
+
+  /** From now on this direction has no faults of its own, but those of the network. */
+  resetFaults(from: string, to: string): void {
+    const link = this.#link(from, to);
+    link.faults = this.#faults;
+    link.own = false;
+  }
+
   /** From now on nothing passes from the one to the other; the other direction stays unchanged. */
   cut(from: string, to: string, { dropInFlight = false }: CutOptions = {}): void {
     const link = this.#link(from, to);
@@ -211,6 +223,11 @@ export class Network<Message = unknown> {
     }
     assert(one === undefined && other === undefined, 'heal needs both names or none');
     for (const node of this.#nodes.values()) for (const link of node.links.values()) link.cut = false;
+  }
+
+  /** Ends the cut in this direction alone. */
+  restore(from: string, to: string): void {
+    this.#link(from, to).cut = false;
   }
 
   isCut(from: string, to: string): boolean {
@@ -382,12 +399,12 @@ function delayOf<Message>({ random, faults }: Link<Message>): number {
 function checkedFaults(faults: LinkFaults): LinkFaults {
   for (const name of ['lossChance', 'duplicateChance', 'slowChance', 'breakChance'] as const) {
     const value = faults[name];
-    if (!(value >= 0 && value <= 1)) throw new InvalidOptionError(name, value, 'it must be in [0, 1]');
+    if (!(value >= 0 && value <= 1)) throw invalidOption(name, value, 'it must be in [0, 1]');
   }
   for (const name of ['delayMs', 'slowMs'] as const) {
     const [from, to] = faults[name];
     if (!(from >= 0 && to >= from && Number.isFinite(to))) {
-      throw new InvalidOptionError(name, `[${from}, ${to}]`, 'it must be a span of times, from 0 up');
+      throw invalidOption(name, `[${from}, ${to}]`, 'it must be a span of times, from 0 up');
     }
   }
   return faults;

@@ -24,7 +24,7 @@
  */
 
 import { assert } from '../runtime/assert.ts';
-import { InvalidOptionError } from '../runtime/errors.ts';
+import { invalidOption } from '../runtime/errors.ts';
 import type { Runtime, Storage, Transport } from '../runtime/runtime.ts';
 import { instant, type Instant } from '../runtime/time.ts';
 import { Alarm } from './alarm.ts';
@@ -86,7 +86,7 @@ export class SimProcess {
   /** The process is dead until {@link start}. */
   constructor(world: World, options: ProcessOptions) {
     const { name, start, lateMs = 0 } = options;
-    if (!(lateMs >= 0)) throw new InvalidOptionError('lateMs', lateMs, 'it must not be negative');
+    if (!(lateMs >= 0)) throw invalidOption('lateMs', lateMs, 'it must not be negative');
     this.world = world;
     this.name = name;
     this.#random = world.random.fork(`process ${name}`);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { InvalidOptionError } from '../runtime/errors.ts';
+import { InvalidArgumentError } from '../runtime/errors.ts';
 import { Random } from './random.ts';
 
 const seeds = fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER });
@@ -51,7 +51,7 @@ describe('chance from a seed', () => {
 
   it('refuses what is not a seed', () => {
     for (const seed of [-1, 0.5, Number.NaN, 2 ** 53])
-      expect(() => new Random(seed)).toThrow(InvalidOptionError);
+      expect(() => new Random(seed)).toThrow(InvalidArgumentError);
   });
 
   it('is spread evenly', () => {

@@ -10,7 +10,7 @@
  * 2, 3, … give streams that have nothing to do with each other.
  */
 
-import { InvalidOptionError } from '../runtime/errors.ts';
+import { invalidOption } from '../runtime/errors.ts';
 
 export class Random {
   // The origin of the stream; `fork` needs nothing else.
@@ -25,7 +25,7 @@ export class Random {
   /** @param seed a whole number from 0 to 2^53 - 1 */
   constructor(seed: number, label = '') {
     if (!Number.isSafeInteger(seed) || seed < 0) {
-      throw new InvalidOptionError('seed', seed, 'it must be a whole number from 0 to 2^53 - 1');
+      throw invalidOption('seed', seed, 'it must be a whole number from 0 to 2^53 - 1');
     }
     let high = Math.floor(seed / 2 ** 32) | 0;
     let low = seed | 0;

@@ -9,7 +9,7 @@
  *                 └──► this promise broke, and this is how
  *
  * Two things keep such a proof honest. A run in which nothing happened breaks no promise, so a simulation counts
- * events and says which counts are {@link Simulation.tooLittle}. And a watcher that never barks proves nothing, so a
+ * events and says which counts are too small ({@link Simulation.floors}). And a watcher that never barks proves nothing, so a
  * simulation keeps {@link Mutant}s: deliberate faults in the protocol's source, each of which one named promise has to
  * catch.
  *
@@ -45,7 +45,7 @@ export interface Mutant {
   /** The fault, in words with hyphens: `lease-counted-from-reply`. */
   readonly name: string;
 
-  /** The file to change, relative to `leasehold/src`: `pool/owner/owner.ts`. */
+  /** The file to change, relative to `leasehold/src`: `pool/core/owner/owner.ts`. */
   readonly file: string;
 
   /** The text to replace. The text must occur exactly once in the file, so that the mutant cannot drift. */
@@ -72,6 +72,14 @@ export interface Mutant {
 export interface SimulationOptions {
   /** Whether to fill {@link SeedOutcome.trace}. Tracing must not change the run. */
   readonly trace: boolean;
+
+  /**
+   * Whether schedules written by hand may be played before or instead of the drawn world of a seed. A fault caught by such a
+   * schedule says nothing about the schedules that have no author, so the strength of the drawing is measured without.
+   *
+   * @default true
+   */
+  readonly scenarios?: boolean | undefined;
 }
 
 /** A protocol, ready to be tried: the needs of the runner of seeds and no more. */
@@ -92,10 +100,13 @@ export interface Simulation {
   run(seed: number, options: SimulationOptions): SeedOutcome;
 
   /**
-   * Fails a whole run in which too little happened to prove anything: a sentence per shortfall,
-   * none when there was enough. `totals` are the counts of all `seeds` outcomes, summed.
+   * How often each event must happen in a seed, on average, so that the run proves something. The runner fails a run
+   * with fewer, beyond what chance explains (`scripts/sim/floors.mjs`).
    */
-  tooLittle(totals: Readonly<Record<string, number>>, seeds: number): readonly string[];
+  readonly floors: Readonly<Record<string, number>>;
+
+  /** What else makes a whole run prove too little: a sentence each. `totals` are the counts of all `seeds` outcomes, summed. */
+  tooLittle?(totals: Readonly<Record<string, number>>, seeds: number): readonly string[];
 
   readonly mutants: readonly Mutant[];
 }
@@ -133,26 +144,4 @@ function brokenBy(error: unknown): SeedOutcome['broken'] {
   if (error instanceof BrokenPromise) return { promise: error.promise, message: error.message };
   const message = error instanceof Error ? (error.stack ?? error.message) : String(error);
   return { promise: 'assertion', message };
-}
-
-/** Fewer seeds are a look, not a proof; nothing is expected of them. */
-const ENOUGH_SEEDS = 100;
-/**
- * From here on every mean must be reached; with fewer seeds a count may be below by twice the square root of the
- * expected count.
- */
-const MANY_SEEDS = 300;
-
-/** The events that should happen so often in a seed, on average, and did not. */
-export function shortfalls(
-  enough: Readonly<Record<string, number>>,
-  totals: Readonly<Record<string, number>>,
-  seeds: number,
-): readonly string[] {
-  if (seeds < ENOUGH_SEEDS) return [];
-  return Object.entries(enough).flatMap(([what, mean]) => {
-    const slack = seeds < MANY_SEEDS ? 2 * Math.sqrt(mean * seeds) : 0;
-    const [got, expected] = [totals[what] ?? 0, Math.ceil(mean * seeds - slack)];
-    return got >= expected ? [] : [`only ${got} ${what} in ${seeds} seeds, expected at least ${expected}`];
-  });
 }

@@ -19,7 +19,7 @@
  */
 
 import { assert } from '../runtime/assert.ts';
-import { InvalidOptionError } from '../runtime/errors.ts';
+import { invalidOption } from '../runtime/errors.ts';
 import { traceLine, type TraceEvent } from '../runtime/trace.ts';
 import { EventQueue, Scheduled, type Happening } from './queue.ts';
 import { Random } from './random.ts';
@@ -125,7 +125,7 @@ export class World {
   /** Runs this again and again, after pauses drawn from [low, high] ms, until disposed. */
   every([low, high]: readonly [low: number, high: number], run: () => void): Disposable {
     if (!(low >= 0 && high >= low && high > 0)) {
-      throw new InvalidOptionError('every', `[${low}, ${high}]`, 'it needs 0 <= low <= high, high > 0');
+      throw invalidOption('every', `[${low}, ${high}]`, 'it needs 0 <= low <= high, high > 0');
     }
     this.#repeaters += 1;
     const random = this.random.fork(`every ${this.#repeaters}`);

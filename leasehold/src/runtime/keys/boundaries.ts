@@ -29,7 +29,7 @@
  */
 
 import { AssertionError, assert } from '../assert.ts';
-import { highOf, lowOf, type Position, positionOf, RING_SIZE } from './position.ts';
+import { highOf, lowOf, type Hash, hashOf, RING_SIZE } from './position.ts';
 
 /** More than one slot for each row only up to here: 4 MB of them. */
 const MOST_SLOT_BITS = 20;
@@ -56,7 +56,7 @@ export class Boundaries {
     this.#slots = slotsOf(highs, slotBits);
   }
 
-  static of(starts: readonly Position[]): Boundaries {
+  static of(starts: readonly Hash[]): Boundaries {
     assert(starts.length > 0 && starts[0] === 0n, 'the first row must start at 0');
     const highs = new Uint32Array(starts.length);
     const lows = new Uint32Array(starts.length);
@@ -108,16 +108,16 @@ export class Boundaries {
     return first | 0;
   }
 
-  rowAt(position: Position): number {
+  rowAt(position: Hash): number {
     return this.rowOf(highOf(position), lowOf(position));
   }
 
-  startOf(row: number): Position {
+  startOf(row: number): Hash {
     this.checkRow(row);
-    return positionOf(this.#highs[row] as number, this.#lows[row] as number);
+    return hashOf(this.#highs[row] as number, this.#lows[row] as number);
   }
 
-  startsAt(row: number, position: Position): boolean {
+  startsAt(row: number, position: Hash): boolean {
     return this.#highs[row] === highOf(position) && this.#lows[row] === lowOf(position);
   }
 

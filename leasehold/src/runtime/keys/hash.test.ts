@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { AssertionError } from '../assert.ts';
-import { InvalidKeyError, LONGEST_KEY } from '../errors.ts';
-import { hashBytes, hashKey, type Key, keyPosition, murmur128 } from './hash.ts';
-import { formatPosition, positionOf, RING_SIZE } from './position.ts';
+import { InvalidArgumentError, LONGEST_KEY } from '../errors.ts';
+import { hashBytes, hashKey, type Key, keyHash, murmur128 } from './hash.ts';
+import { formatHash, hashOf, RING_SIZE } from './position.ts';
 import { RangeSet } from './range-set.ts';
 
 const utf8 = new TextEncoder();
@@ -19,13 +19,13 @@ function digest(bytes: Uint8Array, seed = 0): string {
 function ofBytes(bytes: Uint8Array): string {
   const words = new Uint32Array(2);
   hashBytes(bytes, words);
-  return formatPosition(positionOf(words[0] ?? -1, words[1] ?? -1));
+  return formatHash(hashOf(words[0] ?? -1, words[1] ?? -1));
 }
 
 function ofKey(key: string): string {
   const words = new Uint32Array(2);
   hashKey(key, words);
-  return formatPosition(positionOf(words[0] ?? -1, words[1] ?? -1));
+  return formatHash(hashOf(words[0] ?? -1, words[1] ?? -1));
 }
 
 describe('the hash is MurmurHash3_x86_128', () => {
@@ -86,8 +86,8 @@ describe('the hash is MurmurHash3_x86_128', () => {
 describe('the position of a key', () => {
   it('is the first 64 bits of the hash, the first word being the high one', () => {
     expect(ofKey("I will not buy this tobacconist's, it is scratched.")).toBe('9b5b7ba2ef3f7866');
-    expect(keyPosition("I will not buy this tobacconist's, it is scratched.")).toBe(0x9b5b7ba2ef3f7866n);
-    expect(keyPosition('')).toBe(0n);
+    expect(keyHash("I will not buy this tobacconist's, it is scratched.")).toBe(0x9b5b7ba2ef3f7866n);
+    expect(keyHash('')).toBe(0n);
   });
 
   it('will never change, since processes of all versions and languages must agree on it', () => {
@@ -159,12 +159,12 @@ describe('the position of a key', () => {
   );
 
   it('is the key itself, if it is a position already', () => {
-    for (const position of [0n, 1n, 2n ** 32n, RING_SIZE - 1n]) expect(keyPosition(position)).toBe(position);
+    for (const position of [0n, 1n, 2n ** 32n, RING_SIZE - 1n]) expect(keyHash(position)).toBe(position);
   });
 
   it('does not exist for a number outside the ring', () => {
-    expect(() => keyPosition(-1n)).toThrow(InvalidKeyError);
-    expect(() => keyPosition(RING_SIZE)).toThrow(InvalidKeyError);
+    expect(() => keyHash(-1n)).toThrow(InvalidArgumentError);
+    expect(() => keyHash(RING_SIZE)).toThrow(InvalidArgumentError);
   });
 });
 
@@ -296,20 +296,18 @@ const NO_KEYS = [
 describe('a value that is no key', () => {
   it.each(NO_KEYS)('is refused: %s', (key) => {
     const refusal = { code: 'INVALID_KEY', retryable: false };
-    expect(() => keyPosition(key)).toThrow(expect.objectContaining(refusal));
+    expect(() => keyHash(key)).toThrow(expect.objectContaining(refusal));
     expect(() => RangeSet.everything.has(key)).toThrow(expect.objectContaining(refusal));
   });
 
   it('says what to pass instead of a number', () => {
-    expect(() => keyPosition(5 as unknown as Key)).toThrow(
+    expect(() => keyHash(5 as unknown as Key)).toThrow(
       /number is not a key: .*; pass String\(id\), here '5'/,
     );
   });
 
   it('is a text that is too long, by one character', () => {
-    expect(keyPosition('a'.repeat(LONGEST_KEY))).toBeTypeOf('bigint');
-    expect(() => keyPosition('a'.repeat(LONGEST_KEY + 1))).toThrow(
-      /4097 characters is too long: at most 4096/,
-    );
+    expect(keyHash('a'.repeat(LONGEST_KEY))).toBeTypeOf('bigint');
+    expect(() => keyHash('a'.repeat(LONGEST_KEY + 1))).toThrow(/4097 characters is too long: at most 4096/);
   });
 });

@@ -24,31 +24,31 @@
  */
 
 import { assert } from '../assert.ts';
-import { InvalidKeyError, LONGEST_KEY } from '../errors.ts';
-import { type Position, positionOf, RING_SIZE } from './position.ts';
+import { invalidKey, LONGEST_KEY } from '../errors.ts';
+import { type Hash, hashOf, RING_SIZE } from './position.ts';
 
 /** Callers' names for things: a text that is hashed, or a position that is used unchanged. */
-export type Key = string | Position;
+export type Key = string | Hash;
 
 /**
  * The position of a key.
  *
- * @throws {InvalidKeyError} if the key is neither a string that is not too long nor a position
+ * @throws {InvalidArgumentError} if the key is neither a string that is not too long nor a position
  */
-export function keyPosition(key: Key): Position {
-  if (typeof key === 'bigint') return checkKeyPosition(key);
+export function keyHash(key: Key): Hash {
+  if (typeof key === 'bigint') return checkKeyHash(key);
   hashKey(key, words);
-  return positionOf(words[0] as number, words[1] as number);
+  return hashOf(words[0] as number, words[1] as number);
 }
 
 /**
  * The same position, if valid, of a key that was given as a bigint.
  *
- * @throws {InvalidKeyError} if the position lies outside [0, 2^64)
+ * @throws {InvalidArgumentError} if the position lies outside [0, 2^64)
  */
-export function checkKeyPosition(key: Position): Position {
+export function checkKeyHash(key: Hash): Hash {
   if (key >= 0n && key < RING_SIZE) return key;
-  throw new InvalidKeyError(key);
+  throw invalidKey(key);
 }
 
 /** The part of a key that alone counts, between the first pair of braces; undefined: the whole key. */
@@ -67,10 +67,10 @@ function closeOfTag(key: string, open: number): number {
 /**
  * Writes the position of a text, the high word to `out[0]` and the low word to `out[1]`.
  *
- * @throws {InvalidKeyError} if the key is no text, as for callers without types, or too long
+ * @throws {InvalidArgumentError} if the key is no text, as for callers without types, or too long
  */
 export function hashKey(key: string, out: Uint32Array): void {
-  if (typeof key !== 'string' || key.length > LONGEST_KEY) throw new InvalidKeyError(key);
+  if (typeof key !== 'string' || key.length > LONGEST_KEY) throw invalidKey(key);
   if (key.length < 4 || hashPlain(key, out) !== 0) hashCarefully(key, out);
 }
 
@@ -106,7 +106,7 @@ function memoryOf(size: number): Memory {
 const SCRATCH_BYTES = 2_048;
 const scratch = memoryOf(SCRATCH_BYTES);
 
-/** The position of the key of a call of {@link keyPosition}, as two words; in use only during the call. */
+/** The position of the key of a call of {@link keyHash}, as two words; in use only during the call. */
 const words = new Uint32Array(2);
 
 const roomFor = (length: number): Memory => {

@@ -2,15 +2,15 @@
  * Keys, where they lie on the ring, and stretches of it.
  */
 
-export { hashBytes, hashKey, type Key, keyPosition } from './hash.ts';
+export { hashBytes, hashKey, type Key, keyHash } from './hash.ts';
 export {
-  checkPosition,
-  formatPosition,
+  checkHash,
+  formatHash,
   highOf,
   lowOf,
-  type Position,
-  parsePosition,
-  positionOf,
+  type Hash,
+  parseHash,
+  hashOf,
   RING_SIZE,
 } from './position.ts';
 export {

@@ -11,10 +11,10 @@
  * depends on the machine, and is found once, at load.
  */
 
-import { InvalidOptionError } from '../errors.ts';
+import { invalidOption } from '../errors.ts';
 
 /** In [0, 2^64). */
-export type Position = bigint;
+export type Hash = bigint;
 
 export const RING_SIZE: bigint = 1n << 64n;
 
@@ -26,20 +26,20 @@ const LOW = halves[0] === 1 ? 0 : 1;
 const HIGH = 1 - LOW;
 
 /** The position `high * 2^32 + low`, of two unsigned 32-bit numbers. */
-export function positionOf(high: number, low: number): Position {
+export function hashOf(high: number, low: number): Hash {
   halves[HIGH] = high;
   halves[LOW] = low;
   return whole[0] as bigint;
 }
 
 /** The upper 32 bits, in [0, 2^32). */
-export function highOf(position: Position): number {
+export function highOf(position: Hash): number {
   whole[0] = position;
   return halves[HIGH] as number;
 }
 
 /** The lower 32 bits, in [0, 2^32). */
-export function lowOf(position: Position): number {
+export function lowOf(position: Hash): number {
   whole[0] = position;
   return halves[LOW] as number;
 }
@@ -50,23 +50,22 @@ export function lowOf(position: Position): number {
  * The crossing above takes any bigint modulo 2^64, so a position from outside must pass here
  * first, or 2^64 would silently be taken for 0.
  *
- * @throws {InvalidOptionError} if the position lies outside [0, 2^64)
+ * @throws {InvalidArgumentError} if the position lies outside [0, 2^64)
  */
-export function checkPosition(position: Position): Position {
+export function checkHash(position: Hash): Hash {
   if (position >= 0n && position < RING_SIZE) return position;
-  throw new InvalidOptionError('position', position, 'it must be in [0, 2^64)');
+  throw invalidOption('position', position, 'it must be in [0, 2^64)');
 }
 
 /** As 16 hexadecimal digits, so that positions sort as text the way they do on the ring. */
-export const formatPosition = (position: Position): string =>
-  checkPosition(position).toString(16).padStart(16, '0');
+export const formatHash = (position: Hash): string => checkHash(position).toString(16).padStart(16, '0');
 
 /**
- * Reads the text of {@link formatPosition}; capitals are allowed, fewer digits are not.
+ * Reads the text of {@link formatHash}; capitals are allowed, fewer digits are not.
  *
- * @throws {InvalidOptionError} if the text is anything but 16 hexadecimal digits
+ * @throws {InvalidArgumentError} if the text is anything but 16 hexadecimal digits
  */
-export function parsePosition(text: string): Position {
+export function parseHash(text: string): Hash {
   if (/^[0-9a-f]{16}$/i.test(text)) return BigInt(`0x${text}`);
-  throw new InvalidOptionError('position', `"${text}"`, 'it must be 16 hexadecimal digits');
+  throw invalidOption('position', `"${text}"`, 'it must be 16 hexadecimal digits');
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { InvalidKeyError, InvalidOptionError } from '../errors.ts';
-import { keyPosition } from './hash.ts';
+import { InvalidArgumentError } from '../errors.ts';
+import { keyHash } from './hash.ts';
 import { RING_SIZE } from './position.ts';
 import { contains, type Range, wholeRing } from './range.ts';
 import { RangeSet } from './range-set.ts';
@@ -76,7 +76,7 @@ describe('a set of positions', () => {
   });
 
   it('can be asked for a key by its text', () => {
-    const position = keyPosition('user:1');
+    const position = keyHash('user:1');
     const set = RangeSet.of([{ start: position, end: position + 1n }]);
     expect(set.has('user:1')).toBe(true);
     expect(set.has('{user:1}:cart')).toBe(true);
@@ -84,9 +84,9 @@ describe('a set of positions', () => {
   });
 
   it('cannot be asked for what is no position', () => {
-    expect(() => RangeSet.everything.has(RING_SIZE)).toThrow(InvalidKeyError);
-    expect(() => RangeSet.everything.has(-1n)).toThrow(InvalidKeyError);
-    expect(() => RangeSet.of([{ start: RING_SIZE, end: 0n }])).toThrow(InvalidOptionError);
+    expect(() => RangeSet.everything.has(RING_SIZE)).toThrow(InvalidArgumentError);
+    expect(() => RangeSet.everything.has(-1n)).toThrow(InvalidArgumentError);
+    expect(() => RangeSet.of([{ start: RING_SIZE, end: 0n }])).toThrow(InvalidArgumentError);
   });
 
   it('may be empty, or be everything', () => {

@@ -11,10 +11,11 @@
  */
 
 import type { Key } from './hash.ts';
-import { type Position, RING_SIZE } from './position.ts';
+import { type Hash, RING_SIZE } from './position.ts';
 import { merge, type Range, roll, type Span, unroll } from './range.ts';
 import { RingTable } from './ring-table.ts';
 
+/** Ranges of the ring of keys. A set never changes; every operation makes another set. */
 export class RangeSet {
   static readonly empty: RangeSet = new RangeSet([]);
   static readonly everything: RangeSet = new RangeSet([{ start: 0n, end: RING_SIZE }]);
@@ -38,7 +39,7 @@ export class RangeSet {
     return this.#spans.length === 0;
   }
 
-  /** @throws {InvalidKeyError} if the key is neither a string that is not too long nor a position */
+  /** @throws {InvalidArgumentError} if the key is neither a string that is not too long nor a position */
   has(key: Key): boolean {
     this.#table ??= tableOf(this.#spans);
     return this.#table.findKey(key);
@@ -54,10 +55,12 @@ export class RangeSet {
     return this.#spans;
   }
 
+  /** The positions in either set. */
   union(other: RangeSet): RangeSet {
     return new RangeSet(combined(this.#spans, other.#spans, (here, there) => here || there));
   }
 
+  /** The positions in both sets. */
   intersect(other: RangeSet): RangeSet {
     return new RangeSet(combined(this.#spans, other.#spans, (here, there) => here && there));
   }
@@ -80,8 +83,8 @@ function combined(
   const spans: Span[] = [];
   let mine = 0;
   let theirs = 0;
-  let at: Position = 0n;
-  let keptFrom: Position | undefined;
+  let at: Hash = 0n;
+  let keptFrom: Hash | undefined;
 
   while (at < RING_SIZE) {
     if (edge(these, mine) === at) mine += 1;

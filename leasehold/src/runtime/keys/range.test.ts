@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { AssertionError } from '../assert.ts';
-import { InvalidOptionError } from '../errors.ts';
+import { InvalidArgumentError } from '../errors.ts';
 import { RING_SIZE } from './position.ts';
 import {
   contains,
@@ -120,10 +120,10 @@ describe('a range unrolled', () => {
   });
 
   it('is refused if an end is not on the ring', () => {
-    expect(() => unroll({ start: -1n, end: 1n })).toThrow(InvalidOptionError);
-    expect(() => unroll({ start: RING_SIZE, end: 1n })).toThrow(InvalidOptionError);
-    expect(() => unroll({ start: 1n, end: -1n })).toThrow(InvalidOptionError);
-    expect(() => unroll({ start: 1n, end: RING_SIZE + 1n })).toThrow(InvalidOptionError);
+    expect(() => unroll({ start: -1n, end: 1n })).toThrow(InvalidArgumentError);
+    expect(() => unroll({ start: RING_SIZE, end: 1n })).toThrow(InvalidArgumentError);
+    expect(() => unroll({ start: 1n, end: -1n })).toThrow(InvalidArgumentError);
+    expect(() => unroll({ start: 1n, end: RING_SIZE + 1n })).toThrow(InvalidArgumentError);
   });
 });
 

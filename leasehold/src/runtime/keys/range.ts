@@ -19,13 +19,13 @@
  */
 
 import { assert } from '../assert.ts';
-import { InvalidOptionError } from '../errors.ts';
-import { checkPosition, formatPosition, type Position, RING_SIZE } from './position.ts';
+import { invalidOption } from '../errors.ts';
+import { checkHash, formatHash, type Hash, RING_SIZE } from './position.ts';
 
 /** On the ring, `end` left out. Wraps around when `end <= start`; whole when they are equal. */
 export interface Range {
-  readonly start: Position;
-  readonly end: Position;
+  readonly start: Hash;
+  readonly end: Hash;
 }
 
 /** On the line, `end` left out: `0 <= start < end <= 2^64`. */
@@ -36,7 +36,7 @@ export interface Span {
 
 export const wholeRing: Range = { start: 0n, end: 0n };
 
-export const contains = ({ start, end }: Range, position: Position): boolean =>
+export const contains = ({ start, end }: Range, position: Hash): boolean =>
   start < end ? start <= position && position < end : start <= position || position < end;
 
 /** How many positions it has, from 1 to 2^64. */
@@ -51,12 +51,12 @@ export const intersects = (one: Range, other: Range): boolean =>
  * The same positions on the line: one piece or two, in ascending order. A span may be given as
  * well and is returned as it is.
  *
- * @throws {InvalidOptionError} if an end lies outside the ring
+ * @throws {InvalidArgumentError} if an end lies outside the ring
  */
 export function unroll({ start, end }: Range | Span): Span[] {
-  checkPosition(start);
+  checkHash(start);
   if (end < 0n || end > RING_SIZE) {
-    throw new InvalidOptionError('end', end, 'a range must end in [0, 2^64]');
+    throw invalidOption('end', end, 'a range must end in [0, 2^64]');
   }
   if (start < end) return [{ start, end }];
   const upper = { start, end: RING_SIZE };
@@ -96,4 +96,4 @@ const byStart = (one: Span, other: Span): number =>
  * at 0, which has the same positions.
  */
 export const formatRange = ({ start, end }: Range | Span): string =>
-  `[${formatPosition(start)}, ${formatPosition(end === RING_SIZE ? 0n : end)})`;
+  `[${formatHash(start)}, ${formatHash(end === RING_SIZE ? 0n : end)})`;

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { AssertionError } from '../assert.ts';
-import { InvalidKeyError } from '../errors.ts';
-import { keyPosition } from './hash.ts';
+import { InvalidArgumentError } from '../errors.ts';
+import { keyHash } from './hash.ts';
 import { highOf, lowOf, RING_SIZE } from './position.ts';
 import type { Span } from './range.ts';
 import { RingTable, type ValuedSpan } from './ring-table.ts';
@@ -142,7 +142,7 @@ describe('a ring table', () => {
   });
 
   it('finds the row of a key by its text', () => {
-    const position = keyPosition('user:1');
+    const position = keyHash('user:1');
     const table = RingTable.build([0n, position, position + 1n], ['below', 'here', 'above']);
     expect(table.findKey('user:1')).toBe('here');
     expect(table.findKey('{user:1}:cart')).toBe('here');
@@ -176,8 +176,8 @@ describe('a ring table', () => {
   });
 
   it('cannot be asked for what is no position', () => {
-    expect(() => RingTable.whole('a').findKey(RING_SIZE)).toThrow(InvalidKeyError);
-    expect(() => RingTable.whole('a').findKey(-1n)).toThrow(InvalidKeyError);
+    expect(() => RingTable.whole('a').findKey(RING_SIZE)).toThrow(InvalidArgumentError);
+    expect(() => RingTable.whole('a').findKey(-1n)).toThrow(InvalidArgumentError);
   });
 });
 

@@ -15,9 +15,9 @@
 
 import { AssertionError, assert } from '../assert.ts';
 import { Boundaries } from './boundaries.ts';
-import { checkKeyPosition, hashKey, type Key } from './hash.ts';
+import { checkKeyHash, hashKey, type Key } from './hash.ts';
 import { PagedList, PagedListDraft } from './paged-list.ts';
-import { highOf, lowOf, type Position, RING_SIZE } from './position.ts';
+import { highOf, lowOf, type Hash, RING_SIZE } from './position.ts';
 import type { Span } from './range.ts';
 
 export interface ValuedSpan<V> extends Span {
@@ -43,7 +43,7 @@ export class RingTable<V> {
   }
 
   /** Row i goes from `starts[i]` to the next start. Starts must ascend strictly, from 0. */
-  static build<V>(starts: readonly Position[], values: readonly V[]): RingTable<V> {
+  static build<V>(starts: readonly Hash[], values: readonly V[]): RingTable<V> {
     assert(starts.length === values.length, `${starts.length} starts, ${values.length} values`);
     return new RingTable(Boundaries.of(starts), PagedList.of(values));
   }
@@ -58,14 +58,14 @@ export class RingTable<V> {
     return this.#values.at(this.boundaries.rowOf(high, low));
   }
 
-  /** @throws {InvalidKeyError} if the key is neither a string that is not too long nor a position */
+  /** @throws {InvalidArgumentError} if the key is neither a string that is not too long nor a position */
   findKey(key: Key): V {
-    if (typeof key === 'bigint') return this.findAt(checkKeyPosition(key));
+    if (typeof key === 'bigint') return this.findAt(checkKeyHash(key));
     hashKey(key, hashed);
     return this.find(hashed[0] as number, hashed[1] as number);
   }
 
-  findAt(position: Position): V {
+  findAt(position: Hash): V {
     return this.#values.at(this.boundaries.rowAt(position));
   }
 
@@ -74,7 +74,7 @@ export class RingTable<V> {
     return this.boundaries.rowOf(high, low);
   }
 
-  startAt(row: number): Position {
+  startAt(row: number): Hash {
     return this.boundaries.startOf(row);
   }
 
@@ -185,7 +185,7 @@ class Draft<V> {
     this.values.copy(this.#oldValues, from, to);
   }
 
-  add(start: Position, value: V): void {
+  add(start: Hash, value: V): void {
     const row = this.values.size;
     this.#highs[row] = highOf(start);
     this.#lows[row] = lowOf(start);
