@@ -1,5 +1,5 @@
 /**
- * Ed25519 keys of incarnations, and the check of their signatures. The purpose: `pool/incarnation.ts`.
+ * Ed25519 keys of incarnations, and the check of their signatures. The purpose: `pool/core/incarnation.ts`.
  */
 
 import { createHash, createPublicKey, generateKeyPairSync, sign, verify } from 'node:crypto';

@@ -3,8 +3,8 @@ import { mkdir, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { InvalidOptionError } from '../runtime/errors.ts';
-import { openDirectory, StorageError } from './storage.ts';
+import { InvalidArgumentError } from '../runtime/errors.ts';
+import { openDirectory, FileSystemError } from './storage.ts';
 
 let top: string;
 beforeEach(async () => {
@@ -50,7 +50,7 @@ describe('a directory', () => {
     const codes = { dangling: 'ELOOP', directory: 'EISDIR', link: 'ELOOP', pipe: 'EFTYPE' };
     for (const [name, code] of Object.entries(codes)) {
       const opening = storage.open(name);
-      await expect(opening).rejects.toThrow(StorageError);
+      await expect(opening).rejects.toThrow(FileSystemError);
       await expect(opening).rejects.toMatchObject({ code, retryable: false });
     }
   });
@@ -58,14 +58,14 @@ describe('a directory', () => {
   it('that cannot be made says what is wrong', async () => {
     await writeFile(join(top, 'file'), '');
     const opening = openDirectory(join(top, 'file', 'below'));
-    await expect(opening).rejects.toThrow(StorageError);
+    await expect(opening).rejects.toThrow(FileSystemError);
     await expect(opening).rejects.toMatchObject({ code: 'ENOTDIR', retryable: false });
   });
 
   it('has no files outside it', async () => {
     const storage = await openDirectory(top);
     for (const name of ['', '.', '..', '../x', 'a/b', 'a\\b', 'a\0b']) {
-      await expect(storage.open(name)).rejects.toThrow(InvalidOptionError);
+      await expect(storage.open(name)).rejects.toThrow(InvalidArgumentError);
     }
   });
 });
@@ -105,7 +105,7 @@ describe('a file', () => {
   });
 
   it('that the disk has no room for says so, and may be tried again', async () => {
-    const full = new StorageError('write', 'log', Object.assign(new Error('x'), { code: 'ENOSPC' }));
+    const full = new FileSystemError('write', 'log', Object.assign(new Error('x'), { code: 'ENOSPC' }));
     expect(full.message).toBe('ENOSPC: could not write "log": the disk is full; free some space');
     expect([full.code, full.retryable]).toEqual(['ENOSPC', true]);
   });

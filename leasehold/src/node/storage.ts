@@ -12,7 +12,7 @@
 import { constants, statSync } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, rename, unlink } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { InvalidOptionError, LeaseholdError } from '../runtime/errors.ts';
+import { invalidOption, LeaseholdError, StorageError } from '../runtime/errors.ts';
 import type { Storage, StorageFile } from '../runtime/runtime.ts';
 
 /** Only the user of the process may read: a log holds secrets by which others could pretend to be a peer. */
@@ -38,19 +38,18 @@ const ADVICE: Readonly<Record<string, string>> = {
 
 const LATER_PERHAPS: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT', 'EMFILE', 'ENFILE']);
 
-/** The file system refused. `code` is the one of the system, as `ENOSPC`. After `EIO` from a sync, stop. */
-export class StorageError extends LeaseholdError {
-  override readonly name = 'StorageError';
-  readonly code: string;
-  readonly retryable: boolean;
-  readonly path: string;
-
+/**
+ * The file system refused. `code` is the one of the system, as `ENOSPC`. After `EIO` from a sync, stop.
+ *
+ * @internal
+ */
+export class FileSystemError extends StorageError {
   constructor(doing: string, path: string, cause: unknown) {
     const code = codeOf(cause) ?? 'UNKNOWN';
-    super(`${code}: could not ${doing} "${path}": ${ADVICE[code] ?? String(cause)}`, { cause });
-    this.code = code;
-    this.retryable = LATER_PERHAPS.has(code);
-    this.path = path;
+    const retryable = LATER_PERHAPS.has(code);
+    super(code, `${code}: could not ${doing} "${path}": ${ADVICE[code] ?? String(cause)}`, {
+      ...{ cause, retryable, details: { path } },
+    });
   }
 }
 
@@ -60,7 +59,7 @@ export const wholePath = (path: string): string => resolve(path);
 /**
  * The directory, which is created if missing.
  *
- * @throws {StorageError} if the directory cannot be created or the path is no directory
+ * @throws {FileSystemError} if the directory cannot be created or the path is no directory
  */
 export async function openDirectory(path: string): Promise<Storage> {
   const whole = resolve(path);
@@ -81,7 +80,7 @@ export const directoryAt = (path: string, base: string = path): Storage => new D
 /**
  * The directory, which must be there.
  *
- * @throws {StorageError} if the path is missing, or is no directory
+ * @throws {FileSystemError} if the path is missing, or is no directory
  */
 export async function openExistingDirectory(path: string): Promise<Storage> {
   const directory = directoryAt(resolve(path));
@@ -138,7 +137,7 @@ class Directory implements Storage {
 
   #within(name: string): string {
     if (name === '' || name === '.' || name === '..' || /[/\\\0]/.test(name)) {
-      throw new InvalidOptionError('name', JSON.stringify(name), 'it must name a file in this directory');
+      throw invalidOption('name', JSON.stringify(name), 'it must name a file in this directory');
     }
     return join(this.#base, name);
   }
@@ -227,7 +226,7 @@ export function identityAt(at: string, path: string = at): string | undefined {
     const stats = statSync(at, { bigint: true, throwIfNoEntry: false });
     return stats && identityOf(stats);
   } catch (cause) {
-    throw new StorageError('look at', path, cause);
+    throw new FileSystemError('look at', path, cause);
   }
 }
 
@@ -245,7 +244,7 @@ async function tried<T>(doing: string, path: string, does: () => Promise<T>): Pr
     return await does();
   } catch (cause) {
     if (cause instanceof LeaseholdError) throw cause;
-    throw new StorageError(doing, path, cause);
+    throw new FileSystemError(doing, path, cause);
   }
 }
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { InvalidOptionError } from '../../runtime/errors.ts';
+import { InvalidArgumentError } from '../../runtime/errors.ts';
 import {
   type Certificates,
   hasOpenssl,
@@ -62,7 +62,7 @@ describe('the certificate of a client', () => {
     );
     expect(() => secureContext({ ca: certificates.client.key })).toThrow(/with a CERTIFICATE in it/);
     const broken = '-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n';
-    expect(() => secureContext({ ca: file('broken', broken) })).toThrow(InvalidOptionError);
+    expect(() => secureContext({ ca: file('broken', broken) })).toThrow(InvalidArgumentError);
   });
 
   it('is not repeated when it is wrong', (context) => {
@@ -81,7 +81,7 @@ describe('the certificate of a client', () => {
       } catch (error) {
         thrown = error;
       }
-      expect(thrown).toBeInstanceOf(InvalidOptionError);
+      expect(thrown).toBeInstanceOf(InvalidArgumentError);
       expect(inspect(thrown, { depth: 5 })).not.toContain(secret);
     }
   });

@@ -6,7 +6,7 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createSecureContext, type SecureContext } from 'node:tls';
-import { InvalidOptionError } from '../../runtime/errors.ts';
+import { invalidOption } from '../../runtime/errors.ts';
 
 /** Each is a path, or the text of such a file itself. */
 export interface SecureContextOptions {
@@ -29,19 +29,15 @@ export interface SecureTexts {
   readonly key?: string;
 }
 
-/** @throws {InvalidOptionError} with the path, but never with the content of a file */
+/** @throws {InvalidArgumentError} with the path, but never with the content of a file */
 export const secureContext = (options: SecureContextOptions): SecureContext =>
   createSecureContext(secureTexts(options));
 
-/** @throws {InvalidOptionError} with the path, but never with the content of a file */
+/** @throws {InvalidArgumentError} with the path, but never with the content of a file */
 export function secureTexts({ ca, cert, key }: SecureContextOptions): SecureTexts {
   if ((cert === undefined) !== (key === undefined)) {
     const [given, missing] = cert === undefined ? (['key', 'cert'] as const) : (['cert', 'key'] as const);
-    throw new InvalidOptionError(
-      missing,
-      undefined,
-      `${given} is given, and one is of no use without the other`,
-    );
+    throw invalidOption(missing, undefined, `${given} is given, and one is of no use without the other`);
   }
   const trusted = ca === undefined ? {} : { ca: certificates(ca) };
   if (cert === undefined || key === undefined) return trusted;
@@ -49,7 +45,7 @@ export function secureTexts({ ca, cert, key }: SecureContextOptions): SecureText
   try {
     createSecureContext({ ...trusted, ...own });
   } catch (error) {
-    throw new InvalidOptionError('cert', shown(cert), `it and key must be a pair: ${wordsOf(error)}`);
+    throw invalidOption('cert', shown(cert), `it and key must be a pair: ${wordsOf(error)}`);
   }
   return { ...trusted, ...own };
 }
@@ -61,11 +57,7 @@ function certificates(ca: string): string[] {
     try {
       new X509Certificate(each);
     } catch (error) {
-      throw new InvalidOptionError(
-        'ca',
-        shown(ca),
-        `certificate ${index + 1} cannot be read: ${wordsOf(error)}`,
-      );
+      throw invalidOption('ca', shown(ca), `certificate ${index + 1} cannot be read: ${wordsOf(error)}`);
     }
   }
   return all;
@@ -74,7 +66,7 @@ function certificates(ca: string): string[] {
 function pem(option: string, textOrPath: string, kind: string): string {
   const text = isText(textOrPath) ? textOrPath : read(option, textOrPath);
   if (!new RegExp(`-----BEGIN (?:[A-Z]+ )*${kind}-----`).test(text)) {
-    throw new InvalidOptionError(option, shown(textOrPath), `it must be PEM, with a ${kind} in it`);
+    throw invalidOption(option, shown(textOrPath), `it must be PEM, with a ${kind} in it`);
   }
   return text;
 }
@@ -85,7 +77,7 @@ function read(option: string, path: string): string {
   } catch (error) {
     // The message would repeat the value, which may be no path.
     const { code = 'unknown' } = error as NodeJS.ErrnoException;
-    throw new InvalidOptionError(option, shown(path), `it cannot be read: ${code}`);
+    throw invalidOption(option, shown(path), `it cannot be read: ${code}`);
   }
 }
 

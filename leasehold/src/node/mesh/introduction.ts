@@ -13,7 +13,8 @@
 
 import { assert } from '../../runtime/assert.ts';
 import type { Texts } from '../tcp/handshake.ts';
-import { ConfigMismatchError } from './errors.ts';
+import type { RefusedError } from '../../runtime/errors.ts';
+import { configMismatch } from './errors.ts';
 
 export interface Introduction {
   readonly name: string;
@@ -48,7 +49,7 @@ export function mismatch(
   { name, group, agreed, isClient: areWeClient = false }: Introduction,
   theirs: Texts,
   theirName: string,
-): ConfigMismatchError | undefined {
+): RefusedError | undefined {
   if (agreed === undefined) return undefined;
   const theirSettings = settingsIn(theirs['agreed'] ?? '');
   const ours = new Map([...Object.entries(agreed), ['group', group]]);
@@ -61,7 +62,7 @@ export function mismatch(
       [name, own],
       [theirName, other],
     ] as const;
-    return new ConfigMismatchError(group, { setting, values });
+    return configMismatch(group, { setting, values });
   }
   return undefined;
 }

@@ -1,15 +1,8 @@
+import { lastingAddresses } from '../testing/lasting-port.ts';
 import { describe, expect, it } from 'vitest';
 import { parseAddress } from '../tcp/address.ts';
 import { dialTcp } from '../tcp/dial.ts';
-import {
-  freeAddresses,
-  HandMovedRuntime,
-  listeningLogger,
-  PROTOCOL,
-  RawPeer,
-  texts,
-  until,
-} from '../tcp/socket-script.ts';
+import { HandMovedRuntime, listeningLogger, PROTOCOL, RawPeer, texts, until } from '../tcp/socket-script.ts';
 import { framed } from '../tcp/frame-writer.ts';
 import { encodeHello } from '../tcp/handshake.ts';
 import { clientTexts } from './introduction.ts';
@@ -52,7 +45,7 @@ async function open(
 
 describe('a mesh', () => {
   it('connects at once to a peer that was away and comes back', async () => {
-    const peers = await freeAddresses('a', 'b');
+    const peers = await lastingAddresses('a', 'b');
     await using a = await open('a', peers);
     a.sayTo('b');
     await until(() => a.mesh.problemOf('b') !== undefined);
@@ -66,7 +59,7 @@ describe('a mesh', () => {
   });
 
   it('says on each side which half is missing if a peer is not at the address in the lists of the others', async () => {
-    const { elsewhere, ...peers } = await freeAddresses('a', 'b', 'elsewhere');
+    const { elsewhere, ...peers } = await lastingAddresses('a', 'b', 'elsewhere');
     await using a = await open('a', peers);
     a.sayTo('b');
     await until(() => a.mesh.problemOf('b') !== undefined);
@@ -95,7 +88,7 @@ describe('a mesh', () => {
   });
 
   it('does not warn of a peer that is about to connect, and does not warn when the peer has connected', async () => {
-    const peers = await freeAddresses('a', 'b');
+    const peers = await lastingAddresses('a', 'b');
     await using a = await open('a', peers);
     a.mesh.logProblems();
     await using b = await open('b', peers);
@@ -116,7 +109,7 @@ describe('a mesh', () => {
   });
 
   it('does not warn of peers that may not know this member yet, while the group changes', async () => {
-    const { d: ofD, ...old } = await freeAddresses('a', 'b', 'd');
+    const { d: ofD, ...old } = await lastingAddresses('a', 'b', 'd');
     await using _a = await open('a', old);
     await using b = await open('b', old);
     await using d = await open('d', { d: ofD });
@@ -138,7 +131,7 @@ describe('a mesh', () => {
   });
 
   it('sends to the peer that is at an address, also if another peer was expected there until the group changed', async () => {
-    const { a: ofA, b: there } = await freeAddresses('a', 'b');
+    const { a: ofA, b: there } = await lastingAddresses('a', 'b');
     await using a = await open('a', { a: ofA, b: there });
     await using d = await open('d', { a: ofA, d: there });
     a.sayTo('b');
@@ -153,7 +146,7 @@ describe('a mesh', () => {
   });
 
   it('tries to reach a peer for as long as it is one, however rarely messages are sent', async () => {
-    const peers = await freeAddresses('a', 'b');
+    const peers = await lastingAddresses('a', 'b');
     await using a = await open('a', peers);
     a.mesh.logProblems();
     a.sayTo('b');
@@ -167,7 +160,7 @@ describe('a mesh', () => {
   });
 
   it('logs that a peer can be reached again only once it can', async () => {
-    const { elsewhere, ...peers } = await freeAddresses('a', 'b', 'elsewhere');
+    const { elsewhere, ...peers } = await lastingAddresses('a', 'b', 'elsewhere');
     await using a = await open('a', peers);
     a.mesh.logProblems();
     a.sayTo('b');
@@ -186,7 +179,7 @@ describe('a mesh', () => {
   });
 
   it('keeps nothing of processes that are no peers, but knows that a new peer is already connected', async () => {
-    const { stays, leaves, ...peers } = await freeAddresses('a', 'stays', 'leaves');
+    const { stays, leaves, ...peers } = await lastingAddresses('a', 'stays', 'leaves');
     await using a = await open('a', peers);
     await using staying = await open('stays', { ...peers, stays: stays });
     const leaving = await open('leaves', { ...peers, leaves: leaves });
@@ -204,7 +197,7 @@ describe('a mesh', () => {
   });
 
   it('tells when a peer is connected and when a connection to it ends', async () => {
-    const peers = await freeAddresses('a', 'b');
+    const peers = await lastingAddresses('a', 'b');
     await using a = await open('a', peers);
     const b = await open('b', peers);
     a.sayTo('b');
@@ -218,7 +211,7 @@ describe('a mesh', () => {
   });
 
   it('tells when the connection that a peer made to us ends, although the own connection still stands', async () => {
-    const peers = await freeAddresses('a', 'b');
+    const peers = await lastingAddresses('a', 'b');
     await using a = await open('a', peers);
     const raw = new RawPeer(a.mesh.port).say(framed(encodeHello(PROTOCOL, 'b')));
     await until(() => a.logger.lines.some(({ message }) => message === 'peer connected'));
@@ -230,7 +223,7 @@ describe('a mesh', () => {
 
 describe('settings on which members must agree', () => {
   it('are compared by both sides, and each names the setting and both values', async () => {
-    const peers = await freeAddresses('a', 'b');
+    const peers = await lastingAddresses('a', 'b');
     await using a = await open('a', peers, { agreed: { leaseMs: '1500', driftPercent: '20' } });
     await using b = await open('b', peers, { agreed: { leaseMs: '2000', driftPercent: '20' } });
     a.sayTo('b');
@@ -253,7 +246,7 @@ describe('settings on which members must agree', () => {
   });
 
   it('are also refused if the listening side compares nothing', async () => {
-    const peers = await freeAddresses('a', 'b');
+    const peers = await lastingAddresses('a', 'b');
     await using a = await open('a', peers, { agreed: { leaseMs: '1500' } });
     await using _ = await open('b', peers);
     a.sayTo('b');
@@ -262,7 +255,7 @@ describe('settings on which members must agree', () => {
   });
 
   it('include the group', async () => {
-    const peers = await freeAddresses('a', 'b');
+    const peers = await lastingAddresses('a', 'b');
     await using a = await open('a', peers, { agreed: {} });
     await using _ = await open('b', peers, { agreed: {}, group: 'other' });
     a.sayTo('b');
@@ -273,7 +266,7 @@ describe('settings on which members must agree', () => {
 
 describe('two processes under one name', () => {
   it('are noticed once both are connected for longer than a dead connection lasts, and not at a restart', async () => {
-    const peers = await freeAddresses('a', 'b', 'c');
+    const peers = await lastingAddresses('a', 'b', 'c');
     await using a = await open('a', { a: peers.a, b: peers.b });
     await using one = await open('b', { a: peers.a, b: peers.b });
     await using other = await open('b', { a: peers.a, b: peers.c }, { incarnation: 'second' });
@@ -297,7 +290,7 @@ describe('two processes under one name', () => {
 
 describe('the later one of two processes under one name', () => {
   it('is refused by a peer that sees both, and is told so', async () => {
-    const peers = await freeAddresses('a', 'b', 'c');
+    const peers = await lastingAddresses('a', 'b', 'c');
     const agreed = {};
     await using a = await open('a', { a: peers.a, b: peers.b }, { agreed });
     await using one = await open('b', { a: peers.a, b: peers.b }, { agreed });
@@ -332,7 +325,7 @@ describe('clients of a mesh', () => {
   };
 
   it('are answered over their own connection, and are never taken for the peer whose name they have', async () => {
-    const peers = await freeAddresses('a', 'b');
+    const peers = await lastingAddresses('a', 'b');
     await using a = await open('a', peers, {
       clients: { receive: (id, message) => a.mesh.sendToClient(id, message.toUpperCase()) },
     });
@@ -343,7 +336,7 @@ describe('clients of a mesh', () => {
   });
 
   it('are refused where none are served', async () => {
-    const peers = await freeAddresses('a');
+    const peers = await lastingAddresses('a');
     await using a = await open('a', peers);
     await using one = client(a.runtime);
     one.dialer.send(peers.a, 'ping');

@@ -11,7 +11,7 @@
  *
  * **Names, not addresses.** A message goes to a name; {@link Mesh.setPeers} says where the names are, and may change that at any time.
  *
- * **A connection without traffic stays**, and one from which nothing came for {@link SILENT_AFTER_MS} is closed and dialled again: after
+ * **A connection without traffic stays**, and one from which nothing came for {@link MEMBER_LINK}`.silentAfterMs` is closed and dialled again: after
  * a cut, TCP alone would take minutes. A member that was away and dials us is dialled at once, because it may have been restarted and
  * has to hear from us soon.
  *
@@ -32,13 +32,16 @@ import type { Address } from '../tcp/address.ts';
 import type { PeerInfo } from '../tcp/connection.ts';
 import type { TcpCounters } from '../tcp/counters.ts';
 import { dialTcp, type TcpDialer } from '../tcp/dial.ts';
-import { HandshakeRefusedError, UnreachableError } from '../tcp/errors.ts';
+import { HandshakeRefusedError, TransportClosedError, UnreachableError } from '../tcp/errors.ts';
 import type { Hello, ProtocolId, Texts } from '../tcp/handshake.ts';
-import type { TcpLimits } from '../tcp/limits.ts';
+import { MEMBER_LINK, type TcpLimits } from '../tcp/limits.ts';
 import { listenTcp, type TcpListener } from '../tcp/listen.ts';
-import type { DialSockets, ListenSockets } from '../tcp/sockets.ts';
+import type { SecureSockets } from '../tcp/secure-sockets.ts';
+import type { GrantModule } from '../identity/grants.ts';
+import { type Identity, UNRESTRICTED } from '../identity/peer-identity.ts';
 import { DuplicateNames } from './duplicate-names.ts';
-import { ClientsNotServedError, NameTakenError } from './errors.ts';
+import { clientsNotServed, nameInUse } from './errors.ts';
+import { checkOwnRole, type Gate, refusalOfPeer, refusalOfServer } from '../identity/gate.ts';
 import { type Introduction, isClient, mismatch, textsOf } from './introduction.ts';
 
 export interface MeshOptions<Out, In> {
@@ -48,6 +51,8 @@ export interface MeshOptions<Out, In> {
   readonly name: string;
   readonly incarnation: string;
   readonly group: string;
+  /** Which module's grants are asked for. @default none: a peer may be everything */
+  readonly module?: GrantModule | undefined;
   /**
    * Settings by name that must be equal at all members, as must the group; a process with others is refused, and both sides say which
    * setting differs. The later one of two processes under one name is refused as well. Undefined: nothing is refused, and the protocol
@@ -58,7 +63,7 @@ export interface MeshOptions<Out, In> {
   /** Told to members that do not have this one in their peers; see {@link Mesh.addressSaidBy}. */
   readonly address?: string | undefined;
   /** How sockets are made; undefined for plain ones. */
-  readonly secure: (ListenSockets & DialSockets) | undefined;
+  readonly secure: SecureSockets | undefined;
   readonly runtime: Runtime;
   readonly logger: Logger;
   /** Bounds that differ from those of every mesh. */
@@ -88,29 +93,35 @@ export interface MeshClients<In> {
 /** Whether the set of peers is about to change: then a peer may not know yet that this member is one of its peers. */
 export type PeersState = 'settled' | 'changing';
 
-const SILENT_AFTER_MS = 10_000;
-
 /** For how long the later one of two processes under one name is refused. */
 const REFUSED_FOR_MS = 60_000;
 
-/** Both sides keep to these. */
-const LIMITS = { heartbeatEveryMs: 2_000, silentAfterMs: SILENT_AFTER_MS, connections: 1_000 };
+const LIMITS = { ...MEMBER_LINK, connections: 1_000 };
 
 /**
  * Resolves when it listens. A peer is dialled when the first message is sent to it.
  *
- * @throws {PortInUseError} if another process listens there
+ * Meshes of this process in different groups may listen at one address (`tcp/port.ts`).
+ *
+ * @throws {PortInUseError} if another process listens there, or this process in the same group
+ * @throws {SharedAddressError} if other groups of this process listen there with other certificates or limits
  * @throws {AddressUnavailableError} if this machine has no such address
+ * @throws {RefusedError} NOT_ALLOWED if the own token does not allow the own name
  */
 export async function openMesh<Out, In>(options: MeshOptions<Out, In>): Promise<Mesh<Out, In>> {
   const { listen, codec, protocol, runtime, logger, secure } = options;
+  const gate = gateOf(options);
+  if (gate !== undefined && secure !== undefined) checkOwnRole(gate, 'server', options.name, secure.own);
   let mesh: Mesh<Out, In> | undefined;
   const introduction = introductionOf(options);
   const listener = await listenTcp({
     ...{ ...listen, codec, protocol, runtime, logger, limits: { ...LIMITS, ...options.limits }, secure },
+    group: options.group,
     greeting: textsOf(introduction),
-    refuses: (hello) =>
-      refusalOf(hello, introduction, options.clients !== undefined) ?? mesh?.refusalOfName(hello),
+    refuses: (hello, identity) =>
+      refusalByGate(gate, hello, identity) ??
+      refusalOf(hello, introduction, options.clients !== undefined) ??
+      mesh?.refusalOfName(hello),
     onPeer: (peer, state) => mesh?.inboundChanged(peer, state),
   });
   mesh = new Mesh(options, listener);
@@ -142,13 +153,14 @@ export class Mesh<Out, In> implements AsyncDisposable {
     this.#options = options;
     const { codec, protocol, runtime, logger, name, secure } = options;
     const introduction = introductionOf(options);
-    this.#duplicates = new DuplicateNames(options.limits?.silentAfterMs ?? SILENT_AFTER_MS);
+    this.#duplicates = new DuplicateNames(options.limits?.silentAfterMs ?? MEMBER_LINK.silentAfterMs);
     this.#listener = this.#closing.use(listener);
     this.#dialer = this.#closing.use(
       dialTcp({
         ...{ codec, protocol, role: name, runtime, secure, limits: { ...LIMITS, ...options.limits } },
         introduction: textsOf(introduction),
         logger: asDetail(logger),
+        expects: (address, identity) => this.#refusalOfServer(address, identity),
         refuses: ({ greeting }) => mismatch(introduction, greeting, greeting['member'] ?? 'the other side'),
         onState: (address, state, why) => this.#outboundChanged(address, state, why),
         stays: (address) => [...this.#addresses.values()].includes(address),
@@ -267,14 +279,14 @@ export class Mesh<Out, In> implements AsyncDisposable {
   }
 
   /** @internal */
-  refusalOfName({ role: name, introduction }: Hello): NameTakenError | undefined {
+  refusalOfName({ role: name, introduction }: Hello): LeaseholdError | undefined {
     const refused = this.#refusedNames.get(name);
     if (refused === undefined || this.#options.agreed === undefined) return undefined;
-    return refused.incarnation === introduction['incarnation'] ? new NameTakenError(name) : undefined;
+    return refused.incarnation === introduction['incarnation'] ? nameInUse(name) : undefined;
   }
 
   #outboundChanged(address: string, state: 'connected' | 'disconnected', reason?: LeaseholdError): void {
-    if (reason instanceof HandshakeRefusedError && reason.reason === 'NAME_TAKEN' && !this.#isNameTaken) {
+    if (reason instanceof HandshakeRefusedError && reason.reason === 'NAME_IN_USE' && !this.#isNameTaken) {
       this.#isNameTaken = true;
       this.#tell(this.#options.name, 'duplicated');
     }
@@ -285,6 +297,20 @@ export class Mesh<Out, In> implements AsyncDisposable {
       if (why === undefined || !this.isConnected(name)) this.#log(name, why);
       if (state === 'disconnected' || this.isConnected(name)) this.#tell(name, state);
     }
+  }
+
+  /**
+   * Why the process at an address is none of the members that are dialled there: with one address a member, not the one member. Any member may say that it is at the
+   * address of another, so one of them suffices, and what is sent to a name is compared with the name ({@link #occupantOf}). A refusal from an address that is no member's any
+   * more would count like a member's, so nothing is heard from there either.
+   */
+  #refusalOfServer(address: string, identity: Identity): LeaseholdError | undefined {
+    const gate = gateOf(this.#options);
+    if (gate === undefined || identity === UNRESTRICTED) return undefined;
+    const names = [...this.#addresses].flatMap(([name, its]) => (its === address ? [name] : []));
+    if (names.length === 0) return new TransportClosedError(`${address} is no member's address any more`);
+    const refusals = names.map((name) => refusalOfServer(gate, name, address, identity));
+    return refusals.includes(undefined) ? undefined : refusals[0];
   }
 
   #received(connection: string, message: In): void {
@@ -312,7 +338,7 @@ export class Mesh<Out, In> implements AsyncDisposable {
     this.#tell(name, 'duplicated');
     if (agreed === undefined) return;
     for (const { id, introduction } of peers)
-      if (introduction['incarnation'] === incarnation) this.#listener.close(id, new NameTakenError(name));
+      if (introduction['incarnation'] === incarnation) this.#listener.close(id, nameInUse(name));
   }
 
   #tell(name: string, state: PeerState): void {
@@ -334,6 +360,12 @@ export class Mesh<Out, In> implements AsyncDisposable {
   #occupantOf(address: string, wanted: string): Texts | undefined {
     const greeting = this.#dialer.welcome(address)?.greeting;
     if (greeting === undefined) return undefined;
+    // The address may have become this member's while the connection stood.
+    const identity = this.#dialer.identity(address);
+    const gate = gateOf(this.#options);
+    if (gate !== undefined && identity !== undefined && refusalOfServer(gate, wanted, address, identity)) {
+      return greeting;
+    }
     return greeting['member'] === wanted && greeting['group'] === this.#options.group ? undefined : greeting;
   }
 
@@ -388,8 +420,17 @@ const introductionOf = <Out, In>(options: MeshOptions<Out, In>): Introduction =>
   return { name, group, incarnation, agreed, address };
 };
 
+const gateOf = ({ module, group }: { module?: GrantModule | undefined; group: string }): Gate | undefined =>
+  module === undefined ? undefined : { module, group };
+
+/** Asked before anything else: a process that may not be here learns neither names nor settings. */
+function refusalByGate(gate: Gate | undefined, { role, introduction }: Hello, identity: Identity) {
+  if (gate === undefined) return undefined;
+  return refusalOfPeer(gate, isClient(introduction) ? 'client' : 'server', role, identity);
+}
+
 function refusalOf({ role, introduction: theirs }: Hello, ours: Introduction, servesClients: boolean) {
-  if (isClient(theirs) && !servesClients) return new ClientsNotServedError(ours.name, ours.group);
+  if (isClient(theirs) && !servesClients) return clientsNotServed(ours.name, ours.group);
   return mismatch(ours, theirs, role);
 }
 

@@ -95,4 +95,29 @@ describe('an event log', () => {
     log.append([joined('p')], 0);
     expect([woken, log.readers]).toEqual([1, 0]);
   });
+
+  it('is followed until the signal, and lets its reader go', async () => {
+    const log = filled(2);
+    const over = new AbortController();
+    const told: string[] = [];
+    const following = (async () => {
+      for await (const event of log.follow({ after: 'life1-1', signal: over.signal })) {
+        told.push('id' in event ? event.id : event.kind);
+        if (told.length === 1) log.append([elected(3)], 3_000);
+        if (told.length === 2) over.abort();
+      }
+    })();
+    await following;
+    expect(told).toEqual(['life1-2', 'life1-3']);
+    expect(log.readers).toBe(0);
+  });
+
+  it('lets the reader go when the loop that follows it is left', async () => {
+    const log = filled(2);
+    for await (const event of log.follow({ after: 'life1-0' })) {
+      expect([event.kind, log.readers]).toEqual(['elected', 1]);
+      break;
+    }
+    expect(log.readers).toBe(0);
+  });
 });

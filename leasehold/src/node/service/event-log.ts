@@ -14,6 +14,8 @@
  */
 
 import { assert } from '../../runtime/assert.ts';
+import { Condition } from '../../runtime/condition.ts';
+import type { EventsOptions } from '../../runtime/handle.ts';
 
 export interface ServiceEvent {
   readonly kind: string;
@@ -85,6 +87,11 @@ export class EventLog<Event extends ServiceEvent> {
     return this.#id(this.#next - 1);
   }
 
+  /** Whether this log has given the id, or will. */
+  isOwn(id: string): boolean {
+    return id.startsWith(`${this.#epoch}-`);
+  }
+
   append(events: readonly Event[], atMs: number): void {
     if (events.length === 0) return;
     for (const event of events) {
@@ -132,6 +139,21 @@ export class EventLog<Event extends ServiceEvent> {
         this.#readers.delete(tell);
       },
     };
+  }
+
+  /** As {@link read}, for `events()` of a handle. Begins with the iteration, and ends with the signal. */
+  async *follow({ signal, after }: EventsOptions = {}): AsyncGenerator<Logged<Event> | Gap, void> {
+    const news = new Condition();
+    using reader = this.read({ after, onMore: () => news.look() });
+    while (signal?.aborted !== true) {
+      const event = await news
+        .until(() => reader.next(), signal)
+        .catch((error: unknown) => {
+          if (signal?.aborted === true) return undefined;
+          throw error;
+        });
+      if (event !== undefined) yield event;
+    }
   }
 
   #at(number: number): Logged<Event> | undefined {

@@ -69,6 +69,9 @@ export function advancing(work: {
   };
 }
 
+/** The check of the process itself, beside those of modules. */
+export const EVENT_LOOP = 'event-loop';
+
 /** How often the monitor looks. */
 export const BEAT_MS = 250;
 /** A turn of the event loop that is later than this is a stall. */
@@ -159,8 +162,6 @@ export class ProgressMonitor implements Disposable {
     return [{ check: EVENT_LOOP, why, forMs: Math.round(turn.lateMs) }];
   }
 }
-
-const EVENT_LOOP = 'event-loop';
 
 function reasonOf(check: ProgressCheck, now: Instant): string | undefined {
   try {

@@ -3,7 +3,7 @@
  * socket here: `node/http` finds the route of a request and sends the answer.
  */
 
-import { LeaseholdError } from '../../runtime/errors.ts';
+import { SingleError } from '../../runtime/errors.ts';
 import { printableJson } from '../../runtime/printable.ts';
 import {
   failure,
@@ -78,7 +78,7 @@ export const jsonAnswer = (value: unknown, status = 200): HttpTextAnswer =>
   textAnswer(`${printableJson(value)}\n`, 'application/json; charset=utf-8', status);
 
 /** The request cannot be answered, and the request is to blame. */
-export class RequestProblem extends LeaseholdError {
+export class RequestProblem extends SingleError {
   override readonly name = 'RequestProblem';
   readonly code: string;
   readonly retryable = false;

@@ -22,6 +22,7 @@ import { FrameReader } from './frame-reader.ts';
 import { framedBytes, HEARTBEAT, writeFrames } from './frame-writer.ts';
 import type { Texts } from './handshake.ts';
 import type { ConnectionSet } from './connection-set.ts';
+import { type Identity, UNRESTRICTED } from '../identity/peer-identity.ts';
 import type { Allowance, InboundPeer } from './inbound.ts';
 
 /** A peer, as others may see it. */
@@ -37,6 +38,8 @@ export interface PeerInfo {
   readonly version: number;
   /** Random bytes that were told in the welcome, and name this connection. */
   readonly channel: string;
+  /** What the certificate of the peer allows it to be. */
+  readonly identity: Identity;
   readonly connectedAt: Instant;
   readonly bytesIn: number;
   readonly bytesOut: number;
@@ -82,6 +85,7 @@ export class Connection implements PeerInfo, InboundPeer {
   introduction: Texts = {};
   version = 0;
   channel = '';
+  identity: Identity = UNRESTRICTED;
   bytesIn = 0;
   bytesOut = 0;
   /** The protocol above knows this peer, and trusts it with more. */

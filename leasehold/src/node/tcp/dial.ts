@@ -45,6 +45,7 @@ import { decodeWelcome, encodeHello, type ProtocolId, type Texts, type Welcome }
 import { ConnectionSet } from './connection-set.ts';
 import { DEFAULT_DIAL_LIMITS, resolveLimits, type TcpLimits } from './limits.ts';
 import { type DialSockets, plainDialSockets } from './sockets.ts';
+import { type Identity, UNRESTRICTED } from '../identity/peer-identity.ts';
 
 export interface DialOptions<Out, In> {
   codec: Codec<Out, In>;
@@ -56,6 +57,12 @@ export interface DialOptions<Out, In> {
   runtime: Runtime;
   logger: Logger;
   limits?: Partial<TcpLimits> | undefined;
+
+  /**
+   * Why the server at an address is not the one that is dialled for, by its certificate alone. Asked before the hello is sent; what such a server
+   * says, a refusal too, is never heard. @default every server that has a certificate will do
+   */
+  expects?: ((address: string, identity: Identity) => LeaseholdError | undefined) | undefined;
 
   /** Why a server must not be talked to, by the welcome. @default every server may */
   refuses?: ((welcome: Welcome) => LeaseholdError | undefined) | undefined;
@@ -81,13 +88,17 @@ export interface TcpDialer<Out, In> extends Transport<Out, In>, AsyncDisposable 
   problems(): ReadonlyMap<string, LeaseholdError>;
   /** The welcome of the server at this address; undefined while it is not connected. */
   welcome(address: string): Welcome | undefined;
+  /** What the certificate of the connected server at this address allows it to be. */
+  identity(address: string): Identity | undefined;
+  /** Connects to this address, as if something were sent to it. */
+  connect(address: string): void;
   /** If a connection to this address was lost, or could not be made: tries again at once, and not after a pause. */
   hurry(address: string): void;
   /** Messages to this address leave now, and not at the end of the turn: there is nothing to wait for. */
   flush(address: string): void;
 }
 
-/** @throws {InvalidOptionError} if a limit breaks a rule */
+/** @throws {InvalidArgumentError} if a limit breaks a rule */
 export function dialTcp<Out, In>(options: DialOptions<Out, In>): TcpDialer<Out, In> {
   return new Dialer(options);
 }
@@ -126,13 +137,21 @@ class Dialer<Out, In> implements TcpDialer<Out, In> {
       this.connectionSet.counters.dropped += 1;
       return;
     }
-    let link = this.#links.get(to);
+    this.#linkTo(to).send(message);
+  }
+
+  connect(address: string): void {
+    if (!this.#isOver) this.#linkTo(address).use();
+  }
+
+  #linkTo(address: string): Link<Out, In> {
+    let link = this.#links.get(address);
     if (link === undefined) {
-      link = new Link(this, to);
-      this.#links.set(to, link);
+      link = new Link(this, address);
+      this.#links.set(address, link);
       link.dial();
     }
-    link.send(message);
+    return link;
   }
 
   flush(address: string): void {
@@ -152,6 +171,11 @@ class Dialer<Out, In> implements TcpDialer<Out, In> {
 
   welcome(address: string): Welcome | undefined {
     return this.#links.get(address)?.welcome;
+  }
+
+  identity(address: string): Identity | undefined {
+    const link = this.#links.get(address);
+    return link?.welcome === undefined ? undefined : link.identity;
   }
 
   hurry(address: string): void {
@@ -177,6 +201,8 @@ class Link<Out, In> implements ConnectionKeeper {
   /** Why there is no connection, until there is one. */
   problem: LeaseholdError | undefined;
   welcome: Welcome | undefined;
+  /** Of the present connection. */
+  identity: Identity = UNRESTRICTED;
   #connection: Connection | undefined;
   #waiting: Payload[] = [];
   #waitingBytes = 0;
@@ -203,9 +229,14 @@ class Link<Out, In> implements ConnectionKeeper {
     if (this.#connection?.isOpen === true) this.#connection.flush();
   }
 
+  /** It stays for a while longer. */
+  use(): void {
+    this.#usedAt = this.#dialer.connectionSet.sweep.time;
+  }
+
   send(message: Out): void {
     const { connectionSet, options } = this.#dialer;
-    this.#usedAt = connectionSet.sweep.time;
+    this.use();
     const connection = this.#connection;
     if (connection?.isOpen === true) {
       connection.send(options.codec.encode(message));
@@ -260,7 +291,7 @@ class Link<Out, In> implements ConnectionKeeper {
     let socket: Socket;
     try {
       const { host, port } = parseAddress(this.#address);
-      socket = (options.secure ?? plainDialSockets).connect(host, port, () => this.#greet());
+      socket = (options.secure ?? plainDialSockets).connect(host, port, (identity) => this.#greet(identity));
     } catch (error) {
       if (!(error instanceof LeaseholdError)) throw error;
       this.#failed(error);
@@ -271,8 +302,14 @@ class Link<Out, In> implements ConnectionKeeper {
     options.logger.debug('connecting', { address: this.#address, attempt: this.#failures + 1 });
   }
 
-  #greet(): void {
-    const { protocol, role, introduction } = this.#dialer.options;
+  #greet(identity: Identity): void {
+    const { protocol, role, introduction, expects } = this.#dialer.options;
+    const refusal = expects?.(this.#address, identity);
+    if (refusal !== undefined) {
+      this.#connection?.close(refusal);
+      return;
+    }
+    this.identity = identity;
     this.#connection?.introduce(encodeHello(protocol, role, introduction));
   }
 
@@ -334,9 +371,14 @@ class Link<Out, In> implements ConnectionKeeper {
     if (why instanceof MalformedMessageError) counters.malformed += 1;
     this.#connection = undefined;
     this.welcome = undefined;
-    const isUnreachable = !wasOpen && why instanceof ConnectionLostError && connection.bytesIn === 0;
+    const { secure } = this.#dialer.options;
+    const refusal =
+      why instanceof ConnectionLostError ? secure?.whyNotDialled(why.cause, this.#address) : undefined;
+    const isUnreachable =
+      !wasOpen && refusal === undefined && why instanceof ConnectionLostError && connection.bytesIn === 0;
     this.#failed(
-      isUnreachable ? new UnreachableError(this.#address, whyUnreachable(why), { cause: why }) : why,
+      refusal ??
+        (isUnreachable ? new UnreachableError(this.#address, whyUnreachable(why), { cause: why }) : why),
     );
   }
 

@@ -3,13 +3,10 @@
  * the dialler tries again by itself; the others are for the operator that set the address or the version.
  */
 
-import { LeaseholdError } from '../../runtime/errors.ts';
+import { InUseError, InvalidArgumentError, UnavailableError, SingleError } from '../../runtime/errors.ts';
 
 /** Another process listens there. Stop it, or listen on another port. */
-export class PortInUseError extends LeaseholdError {
-  override readonly name = 'PortInUseError';
-  readonly code = 'PORT_IN_USE';
-  readonly retryable = true;
+export class PortInUseError extends InUseError {
   readonly host: string;
   readonly port: number;
 
@@ -19,17 +16,54 @@ export class PortInUseError extends LeaseholdError {
     options?: ErrorOptions,
     advice = 'stop who listens there, or choose another port',
   ) {
-    super(`port ${port} on ${host} is in use; ${advice}`, options);
+    super('PORT_IN_USE', `port ${port} on ${host} is in use; ${advice}`, {
+      ...options,
+      details: { host, port },
+    });
     this.host = host;
     this.port = port;
   }
 }
 
+/**
+ * Other groups of this process listen at the address, with other settings. What is agreed on before the group is known has to be the
+ * same for all of them: give all the same, or this one an address of its own.
+ */
+export class SharedAddressError extends InvalidArgumentError {
+  readonly host: string;
+  readonly port: number;
+
+  constructor(
+    host: string,
+    port: number,
+    {
+      group,
+      others,
+      different,
+    }: { readonly group: string; readonly others: readonly string[]; readonly different: string },
+  ) {
+    super(
+      'SHARED_ADDRESS',
+      `group ${group} cannot listen at ${host}:${port} with other ${different} than ${others.join(', ')} of the same process: give all of them the same, or ${group} an address of its own`,
+      { details: { host, port, group, others } },
+    );
+    this.host = host;
+    this.port = port;
+  }
+}
+
+/** Several groups listen at this address, and the group of the client is not among them. */
+export class GroupNotHereError extends UnavailableError {
+  constructor(group: string | undefined, here: readonly string[]) {
+    super(
+      'GROUP_NOT_HERE',
+      `no member of group ${group ?? 'without a name'} listens here, only of ${here.join(', ')}: start the member there, or mend the address in peers`,
+    );
+  }
+}
+
 /** This machine has no such address, or may not listen there. */
-export class AddressUnavailableError extends LeaseholdError {
-  override readonly name = 'AddressUnavailableError';
-  readonly code = 'ADDRESS_UNAVAILABLE';
-  readonly retryable = false;
+export class AddressUnavailableError extends InvalidArgumentError {
   readonly host: string;
   readonly port: number;
   /** In the words of the system. */
@@ -42,7 +76,10 @@ export class AddressUnavailableError extends LeaseholdError {
     options?: ErrorOptions,
     advice = 'choose an address of this machine',
   ) {
-    super(`cannot listen on ${host}, port ${port}: ${why}; ${advice}`, options);
+    super('ADDRESS_UNAVAILABLE', `cannot listen on ${host}, port ${port}: ${why}; ${advice}`, {
+      ...options,
+      details: { host, port, why },
+    });
     this.host = host;
     this.port = port;
     this.why = why;
@@ -50,7 +87,7 @@ export class AddressUnavailableError extends LeaseholdError {
 }
 
 /** Nobody answers at the address. Check that the process runs there and that the network lets us through. */
-export class UnreachableError extends LeaseholdError {
+export class UnreachableError extends SingleError {
   override readonly name = 'UnreachableError';
   readonly code = 'UNREACHABLE';
   readonly retryable = true;
@@ -63,7 +100,7 @@ export class UnreachableError extends LeaseholdError {
 }
 
 /** The connection was there and ended without a word. */
-export class ConnectionLostError extends LeaseholdError {
+export class ConnectionLostError extends SingleError {
   override readonly name = 'ConnectionLostError';
   readonly code = 'CONNECTION_LOST';
   readonly retryable = true;
@@ -74,7 +111,7 @@ export class ConnectionLostError extends LeaseholdError {
 }
 
 /** Both speak the protocol, but no version in common. Upgrade the older side. */
-export class VersionMismatchError extends LeaseholdError {
+export class VersionMismatchError extends SingleError {
   override readonly name = 'VersionMismatchError';
   readonly code = 'VERSION_MISMATCH';
   readonly retryable = false;
@@ -85,7 +122,7 @@ export class VersionMismatchError extends LeaseholdError {
 }
 
 /** The process at the other end speaks another protocol altogether: another port was meant. */
-export class WrongProtocolError extends LeaseholdError {
+export class WrongProtocolError extends SingleError {
   override readonly name = 'WrongProtocolError';
   readonly code = 'WRONG_PROTOCOL';
   readonly retryable = false;
@@ -99,7 +136,7 @@ export class WrongProtocolError extends LeaseholdError {
 }
 
 /** The other side did not introduce itself as the protocol wants it. */
-export class HandshakeError extends LeaseholdError {
+export class HandshakeError extends SingleError {
   override readonly name = 'HandshakeError';
   readonly code = 'MALFORMED_HANDSHAKE';
   readonly retryable = false;
@@ -110,7 +147,7 @@ export class HandshakeError extends LeaseholdError {
 }
 
 /** The other side refused us, with a code of its own. */
-export class HandshakeRefusedError extends LeaseholdError {
+export class HandshakeRefusedError extends SingleError {
   override readonly name = 'HandshakeRefusedError';
   readonly code = 'HANDSHAKE_REFUSED';
   readonly retryable = true;
@@ -124,7 +161,7 @@ export class HandshakeRefusedError extends LeaseholdError {
 }
 
 /** A frame announced more bytes than are taken. Nothing of it was kept. Check which program uses that port. */
-export class FrameTooLargeError extends LeaseholdError {
+export class FrameTooLargeError extends SingleError {
   override readonly name = 'FrameTooLargeError';
   readonly code = 'FRAME_TOO_LARGE';
   readonly retryable = false;
@@ -150,7 +187,7 @@ const MISSED: Record<Deadline, (ms: number) => string> = {
 };
 
 /** The other side was too slow, or is gone. */
-export class PeerTimeoutError extends LeaseholdError {
+export class PeerTimeoutError extends SingleError {
   override readonly name = 'PeerTimeoutError';
   readonly code = 'PEER_TIMEOUT';
   readonly retryable = true;
@@ -163,7 +200,7 @@ export class PeerTimeoutError extends LeaseholdError {
 }
 
 /** As many connections as are allowed. Raise the limit, or find out which program opens them all. */
-export class TooManyConnectionsError extends LeaseholdError {
+export class TooManyConnectionsError extends SingleError {
   override readonly name = 'TooManyConnectionsError';
   readonly code = 'TOO_MANY_CONNECTIONS';
   readonly retryable = true;
@@ -176,7 +213,7 @@ export class TooManyConnectionsError extends LeaseholdError {
 }
 
 /** Frames that were begun and not ended took up too much memory, and this peer's was the largest. It may connect again. */
-export class UnfinishedFramesError extends LeaseholdError {
+export class UnfinishedFramesError extends SingleError {
   override readonly name = 'UnfinishedFramesError';
   readonly code = 'UNFINISHED_FRAMES';
   readonly retryable = true;
@@ -192,7 +229,7 @@ export class UnfinishedFramesError extends LeaseholdError {
 }
 
 /** We closed it ourselves: unused for long, or disposed. */
-export class TransportClosedError extends LeaseholdError {
+export class TransportClosedError extends SingleError {
   override readonly name = 'TransportClosedError';
   readonly code = 'TRANSPORT_CLOSED';
   readonly retryable = true;

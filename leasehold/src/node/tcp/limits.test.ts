@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { InvalidOptionError } from '../../runtime/errors.ts';
+import { InvalidArgumentError } from '../../runtime/errors.ts';
 import { formatAddress, parseAddress } from './address.ts';
 import { DEFAULT_DIAL_LIMITS, DEFAULT_LIMITS, resolveLimits, type TcpLimits } from './limits.ts';
 
@@ -17,7 +17,7 @@ describe('limits', () => {
     { frameBytesIn: 2 ** 32 },
     { heartbeatEveryMs: 120_000 },
   ])('that make no sense are refused: %j', (limits) => {
-    expect(() => resolveLimits(limits)).toThrow(InvalidOptionError);
+    expect(() => resolveLimits(limits)).toThrow(InvalidArgumentError);
   });
 });
 

@@ -3,7 +3,13 @@
  * hostile then costs a known amount, and only its own connection.
  */
 
-import { InvalidOptionError } from '../../runtime/errors.ts';
+import { invalidOption } from '../../runtime/errors.ts';
+
+/**
+ * For links between members, on both sides: how often a side says something, and after which silence the connection is closed and
+ * dialled again. After a cut, TCP alone would take minutes.
+ */
+export const MEMBER_LINK = { heartbeatEveryMs: 2_000, silentAfterMs: 10_000 } as const;
 
 export interface TcpLimits {
   /** The largest first frame, in which a peer introduces itself. @default 4_096 */
@@ -130,19 +136,19 @@ export function resolveLimits(
   const resolved: Record<keyof TcpLimits, number> = { ...defaults };
   for (const name of Object.keys(defaults) as (keyof TcpLimits)[]) {
     const value = limits[name] ?? defaults[name];
-    if (!(value > 0)) throw new InvalidOptionError(`limits.${name}`, value, 'it must be positive');
+    if (!(value > 0)) throw invalidOption(`limits.${name}`, value, 'it must be positive');
     resolved[name] = value;
   }
   const { helloBytes, frameBytesIn, heartbeatEveryMs, silentAfterMs } = resolved;
   if (helloBytes > HELLO_BYTES_MAX) {
-    throw new InvalidOptionError('limits.helloBytes', helloBytes, `it must be at most ${HELLO_BYTES_MAX}`);
+    throw invalidOption('limits.helloBytes', helloBytes, `it must be at most ${HELLO_BYTES_MAX}`);
   }
   if (frameBytesIn > FRAME_BYTES_MAX) {
-    throw new InvalidOptionError('limits.frameBytesIn', frameBytesIn, 'a length has four bytes');
+    throw invalidOption('limits.frameBytesIn', frameBytesIn, 'a length has four bytes');
   }
   if (silentAfterMs < 2 * heartbeatEveryMs) {
     const rule = `it must be at least twice heartbeatEveryMs = ${heartbeatEveryMs}`;
-    throw new InvalidOptionError('limits.silentAfterMs', silentAfterMs, rule);
+    throw invalidOption('limits.silentAfterMs', silentAfterMs, rule);
   }
   return resolved;
 }

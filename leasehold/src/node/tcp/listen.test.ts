@@ -177,7 +177,7 @@ describe('a listener, to somebody who speaks something else', () => {
     using other = await introduced(listener);
     flooder.say(Buffer.alloc(15_000 * HEARTBEAT.length));
     other.say(Buffer.alloc(100 * HEARTBEAT.length));
-    await vi.waitUntil(() => flooder.isClosed);
+    await vi.waitUntil(() => flooder.isClosed, { timeout: 60_000 });
     expect([other.isClosed, listener.peers.size, complaints()]).toEqual([false, 1, ['MALFORMED_MESSAGE']]);
   });
 

@@ -15,7 +15,7 @@ export class PendingHandshakes {
   readonly #connectionSet: ConnectionSet;
   readonly #tooLate: (address: string, remote: string, why: PeerTimeoutError) => void;
   readonly #gone: (address: string) => void;
-  /** By remote address and port: the socket of the later Connection has the same. */
+  /** By both ends: the socket of the later Connection has the same. */
   readonly #pendingHandshakes = new Map<string, PendingHandshake>();
 
   /**
@@ -37,14 +37,14 @@ export class PendingHandshakes {
   }
 
   add(socket: Socket, address: string): void {
-    const remote = remoteOf(socket, address);
+    const [remote, ends] = [remoteOf(socket, address), endsOf(socket)];
     const { sweep, limits } = this.#connectionSet;
     const since = sweep.time;
     const arrival: PendingHandshake = {
       ...{ socket, since },
       leave: () => {
-        if (this.#pendingHandshakes.get(remote) !== arrival) return;
-        this.#pendingHandshakes.delete(remote);
+        if (this.#pendingHandshakes.get(ends) !== arrival) return;
+        this.#pendingHandshakes.delete(ends);
         sweep.delete(arrival);
         this.#gone(address);
       },
@@ -55,16 +55,16 @@ export class PendingHandshakes {
         this.#tooLate(address, remote, new PeerTimeoutError('handshake', limits.handshakeMs));
       },
     };
-    this.#pendingHandshakes.get(remote)?.leave(); // Its port is another's by now; only the news of its end is to come.
-    this.#pendingHandshakes.set(remote, arrival);
+    this.#pendingHandshakes.get(ends)?.leave(); // Its port is another's by now; only the news of its end is to come.
+    this.#pendingHandshakes.set(ends, arrival);
     sweep.add(arrival);
     socket.on('error', () => socket.destroy());
     socket.on('close', arrival.leave);
   }
 
   /** The one that has become this socket is no arrival any more. Since when it was, by the sweep; undefined if it was none. */
-  agreed(socket: Socket, address: string): number | undefined {
-    const arrival = this.#pendingHandshakes.get(remoteOf(socket, address));
+  agreed(socket: Socket): number | undefined {
+    const arrival = this.#pendingHandshakes.get(endsOf(socket));
     arrival?.leave();
     return arrival?.since;
   }
@@ -84,3 +84,7 @@ interface PendingHandshake extends Swept {
 }
 
 export const remoteOf = ({ remotePort }: Socket, address: string): string => `${address}:${remotePort}`;
+
+/** Of a connection: one remote port may be connected to several addresses of this machine. */
+export const endsOf = ({ remoteAddress, remotePort, localAddress, localPort }: Socket): string =>
+  `${remoteAddress}:${remotePort} ${localAddress}:${localPort}`;

@@ -1,6 +1,6 @@
 /** For tests only: time moved by hand, texts as messages, and a peer that sends given bytes. */
 
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import type { Codec } from '../../runtime/codec.ts';
 import { MalformedMessageError } from '../../runtime/errors.ts';
 import type { LogFacts, Logger } from '../../runtime/logger.ts';
@@ -81,18 +81,6 @@ export class HandMovedRuntime implements Runtime {
 /** Turns of the event loop until it is so. */
 export async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) await new Promise((resolve) => setImmediate(resolve));
-}
-
-/** Addresses at which nobody listens, by these names. */
-export async function freeAddresses<Name extends string>(...names: Name[]): Promise<Record<Name, string>> {
-  const servers = names.map(() => createServer());
-  await Promise.all(
-    servers.map((server) => new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))),
-  );
-  const ports = servers.map((server) => (server.address() as AddressInfo).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  const addresses = names.map((name, at) => [name, `127.0.0.1:${ports[at]}`] as const);
-  return Object.fromEntries(addresses) as Record<Name, string>;
 }
 
 export interface Line extends LogFacts {

@@ -5,8 +5,8 @@
  */
 
 import process from 'node:process';
-import type { LogFacts, Logger } from '../runtime/logger.ts';
-import { printable } from '../runtime/printable.ts';
+import type { LogFacts, Logger } from '../../runtime/logger.ts';
+import { printable } from '../../runtime/printable.ts';
 
 const nothing = (): void => {};
 

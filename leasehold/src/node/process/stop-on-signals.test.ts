@@ -2,11 +2,11 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it, vi } from 'vitest';
-import { silent } from '../runtime/logger.ts';
-import { nodeRuntime } from './runtime.ts';
+import { silent } from '../../runtime/logger.ts';
+import { nodeRuntime } from '../runtime.ts';
 import type { Signal } from './signals.ts';
 import { type Stoppable, stopInOrder } from './stop-on-signals.ts';
-import { HandMovedRuntime, listeningLogger } from './tcp/socket-script.ts';
+import { HandMovedRuntime, listeningLogger } from '../tcp/socket-script.ts';
 
 /** A process that can be sent signals, and the exit code. */
 function bench(stoppables: readonly Stoppable[], runtime = new HandMovedRuntime()) {
@@ -121,7 +121,7 @@ describe('a server that is closed with its process', () => {
       endSoon: (code) => ends.push(code),
     });
     send('SIGTERM');
-    await vi.waitUntil(() => !server.listening);
+    await vi.waitUntil(() => !server.listening, { timeout: 30_000 });
     expect(ends).toEqual([]);
     answer();
     expect(await (await fetched).text()).toBe('late');

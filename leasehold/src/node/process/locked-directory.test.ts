@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { NetworkDirectoryError, openLockedDirectory } from './locked-directory.ts';
-import { openDirectory } from './storage.ts';
+import { openDirectory } from '../storage.ts';
 
 const NFS = 0x6969;
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);

@@ -6,11 +6,12 @@
  *                                  └──second signal──► exit 128 + the signal's number, at once
  *
  * The given objects are stopped one after the other, in the order given. An owner comes before the server: the server
- * then still answers while the owner gives the keys back, and requests under way can end.
+ * then still answers while the owner gives the keys back, and requests under way can end. A look-up comes last: a process that is owner and caller may need it
+ * for requests under way, whose keys have just gone to other owners. So: `stopOnSignals(owner, server, lookup)`.
  *
  * One request to end often arrives as two signals: `npm run` and `leasehold run` pass a signal on to a child that
  * already has the signal, because the terminal or the orchestrator signalled the whole process group. If the copy
- * counted as the second signal, the process would end in the middle of `leave()` and the keys would wait for the end
+ * counted as the second signal, the process would end in the middle of `close()` and the keys would wait for the end
  * of the lease. So the same signal within a second is a copy and changes nothing. A person who insists presses the key
  * once more.
  *
@@ -20,10 +21,10 @@
  */
 
 import process from 'node:process';
-import type { Logger } from '../runtime/logger.ts';
-import type { Runtime } from '../runtime/runtime.ts';
-import { later } from '../runtime/time.ts';
-import { nodeRuntime } from './runtime.ts';
+import type { Logger } from '../../runtime/logger.ts';
+import type { Runtime } from '../../runtime/runtime.ts';
+import { later } from '../../runtime/time.ts';
+import { nodeRuntime } from '../runtime.ts';
 import { SignalEchoes } from './signal-echoes.ts';
 import { onSignals, type Signal, signalNumber } from './signals.ts';
 import { warnings } from './warnings.ts';
@@ -31,14 +32,18 @@ import { warnings } from './warnings.ts';
 /** A server of `node:http`, `node:https`, `node:http2` or `node:net`. */
 export interface ClosableServer {
   readonly listening: boolean;
+  /** No new connections; calls back when the last one has ended. */
   close(callback: (error?: Error) => void): unknown;
+  /** Ends connections without a request. */
   closeIdleConnections?(): void;
+  /** Ends connections with requests under way, too. */
   closeAllConnections?(): void;
 }
 
 /** An owner, a look-up, a Manager, a member of a group; a server; or a function that stops something else. */
 export type Stoppable = AsyncDisposable | ClosableServer | (() => unknown);
 
+/** What `stopOnSignals` gives: dispose of it to hear no more signals. */
 export interface Stopping extends Disposable {
   /** Aborts with the first signal, before anything is stopped: for loops of the application that should end. */
   readonly signal: AbortSignal;

@@ -31,9 +31,9 @@ import {
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { present } from '../runtime/assert.ts';
-import { LeaseholdError } from '../runtime/errors.ts';
-import { StorageError } from './storage.ts';
+import { present } from '../../runtime/assert.ts';
+import { InUseError, RefusedError } from '../../runtime/errors.ts';
+import { FileSystemError } from '../storage.ts';
 
 export interface FileLock extends Disposable {
   readonly path: string;
@@ -47,29 +47,24 @@ export interface FileLock extends Disposable {
  * Another process has the lock, or this one by an earlier call. Wait until that process has ended, or end that
  * process.
  */
-export class LockedError extends LeaseholdError {
-  override readonly name = 'LockedError';
-  readonly code = 'LOCKED';
-  readonly retryable = true;
+export class LockedError extends InUseError {
   readonly path: string;
   /** The holder, in its own words: `pid 4711 on db-3`. */
   readonly holder: string | undefined;
 
   constructor(path: string, holder: string | undefined, advice = 'stop that one, or use another path') {
-    super(`"${path}" is locked by ${holder ?? 'another process'}; ${advice}`);
+    super('LOCKED', `"${path}" is locked by ${holder ?? 'another process'}; ${advice}`, {
+      details: { path, holder },
+    });
     this.path = path;
     this.holder = holder;
   }
 }
 
 /** There is no lock on this platform that ends with the process. */
-export class UnsupportedPlatformError extends LeaseholdError {
-  override readonly name = 'UnsupportedPlatformError';
-  readonly code = 'UNSUPPORTED_PLATFORM';
-  readonly retryable = false;
-
+export class UnsupportedPlatformError extends RefusedError {
   constructor(what: string, options?: ErrorOptions) {
-    super(what, options);
+    super('UNSUPPORTED_PLATFORM', what, options);
   }
 }
 
@@ -90,7 +85,7 @@ const TEXT_BYTES_MAX = 64 * 1024;
 /**
  * @throws {LockedError} if the lock is taken
  * @throws {UnsupportedPlatformError} if this platform has no such lock
- * @throws {StorageError} if the file cannot be opened
+ * @throws {FileSystemError} if the file cannot be opened
  */
 export async function acquireLock(path: string): Promise<FileLock> {
   for (let attempt = 1; attempt <= TRIES_MAX; attempt += 1) {
@@ -100,7 +95,7 @@ export async function acquireLock(path: string): Promise<FileLock> {
       if (leadsTo(path, descriptor)) return new Lock(path, descriptor);
     } catch (cause) {
       closeSync(descriptor);
-      throw new StorageError('lock', path, cause);
+      throw new FileSystemError('lock', path, cause);
     }
     closeSync(descriptor);
   }
@@ -173,7 +168,7 @@ function openLockedOnBsd(path: string, kind: Kind): number | 'taken' {
   } catch (cause) {
     const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
     if (code === 'EAGAIN' || code === 'EWOULDBLOCK') return 'taken';
-    throw new StorageError('lock', path, cause);
+    throw new FileSystemError('lock', path, cause);
   }
 }
 
@@ -193,7 +188,7 @@ function openForLock(path: string, kind: Kind): number {
   try {
     return openSync(path, FLAGS[kind], MODE);
   } catch (cause) {
-    throw new StorageError('lock', path, cause);
+    throw new FileSystemError('lock', path, cause);
   }
 }
 

@@ -7,18 +7,15 @@
  */
 
 import { chmodSync, statfsSync, statSync } from 'node:fs';
-import { LeaseholdError } from '../runtime/errors.ts';
-import { identityOf, StorageError } from './storage.ts';
+import { InvalidArgumentError } from '../../runtime/errors.ts';
+import { identityOf, FileSystemError } from '../storage.ts';
 
 /** The file cannot be used as a lock that proves a death; the message says why. Choose another path. */
-export class UnfitLockFileError extends LeaseholdError {
-  override readonly name = 'UnfitLockFileError';
-  readonly code = 'UNFIT_LOCK_FILE';
-  readonly retryable = false;
+export class UnfitLockFileError extends InvalidArgumentError {
   readonly path: string;
 
   constructor(path: string, why: string) {
-    super(`"${path}" ${why}`);
+    super('UNFIT_LOCK_FILE', `"${path}" ${why}`, { details: { path } });
     this.path = path;
   }
 }
@@ -46,7 +43,7 @@ const NETWORK: ReadonlyMap<number, string> = new Map([
  * Linux names the kind of file system.
  *
  * @throws {UnfitLockFileError}
- * @throws {StorageError}
+ * @throws {FileSystemError}
  */
 export function makePrivate(path: string): void {
   const { owner, fileSystem } = inspect(path);
@@ -72,7 +69,7 @@ export function fileIdentity(path: string): string {
   try {
     return identityOf(statSync(path, { bigint: true }));
   } catch (cause) {
-    throw new StorageError('look at', path, cause);
+    throw new FileSystemError('look at', path, cause);
   }
 }
 
@@ -82,6 +79,6 @@ function inspect(path: string): { readonly owner: number; readonly fileSystem: n
     const fileSystem = process.platform === 'linux' ? statfsSync(path).type : 0;
     return { owner: statSync(path).uid, fileSystem };
   } catch (cause) {
-    throw new StorageError('make private', path, cause);
+    throw new FileSystemError('make private', path, cause);
   }
 }

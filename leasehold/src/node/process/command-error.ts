@@ -1,23 +1,22 @@
 /** A program that does not start, with a shell's exit code and the advice. */
 
-import { LeaseholdError } from '../runtime/errors.ts';
+import { InvalidArgumentError } from '../../runtime/errors.ts';
 
 /** The command did not start. `exitCode` is the exit code of a shell. */
-export class CommandError extends LeaseholdError {
-  override readonly name = 'CommandError';
-  readonly code: 'COMMAND_NOT_FOUND' | 'COMMAND_NOT_STARTED';
-  readonly retryable = false;
-  readonly command: string;
+export class CommandError extends InvalidArgumentError {
   readonly exitCode: 126 | 127;
 
   private constructor(command: string, reason: string, about: About = {}) {
     const { interpreter, cause } = about;
     const isMissing = reason === MISSING || reason === NO_FOLDER;
     const advice = interpreter === undefined ? whatToDo(reason) : whatToDoWithout(interpreter, isMissing);
-    super(`"${command}" ${advice}`, cause === undefined ? {} : { cause });
-    this.command = command;
-    this.code = isMissing ? 'COMMAND_NOT_FOUND' : 'COMMAND_NOT_STARTED';
-    this.exitCode = isMissing ? 127 : 126;
+    const code = isMissing ? 'COMMAND_NOT_FOUND' : 'COMMAND_NOT_STARTED';
+    const exitCode = isMissing ? 127 : 126;
+    super(code, `"${command}" ${advice}`, {
+      ...(cause === undefined ? {} : { cause }),
+      details: { command, exitCode },
+    });
+    this.exitCode = exitCode;
   }
 
   /** Before any attempt: there is no program of that name; or, for a script, no such interpreter. */

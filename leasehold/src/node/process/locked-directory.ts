@@ -22,11 +22,11 @@
 import { closeSync, fstatSync, statfsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
-import { LeaseholdError } from '../runtime/errors.ts';
-import type { Storage } from '../runtime/runtime.ts';
+import { InvalidArgumentError } from '../../runtime/errors.ts';
+import type { Storage } from '../../runtime/runtime.ts';
 import { acquireLock, lockDirectory, UnsupportedPlatformError } from './lock.ts';
 import { networkFileSystem } from './lock-file.ts';
-import { directoryAt, identityAt, identityOf, StorageError, wholePath } from './storage.ts';
+import { directoryAt, identityAt, identityOf, FileSystemError, wholePath } from '../storage.ts';
 
 export interface LockedDirectory extends Disposable {
   readonly path: string;
@@ -36,17 +36,16 @@ export interface LockedDirectory extends Disposable {
 }
 
 /** The directory is on a network file system, which can take the lock of a running process away unnoticed. */
-export class NetworkDirectoryError extends LeaseholdError {
-  override readonly name = 'NetworkDirectoryError';
-  readonly code = 'NETWORK_DIRECTORY';
-  readonly retryable = false;
+export class NetworkDirectoryError extends InvalidArgumentError {
   readonly path: string;
 
   constructor(path: string, kind: string) {
     super(
+      'NETWORK_DIRECTORY',
       `"${path}" is on a network file system (${kind}), whose server can drop the lock of a Manager that still runs, so that a ` +
         'second one leads beside it. Use a directory on a local disk. If only this machine ever uses the directory, ' +
         'say allowNetworkDirectory: true (--allow-network-directory)',
+      { details: { path } },
     );
     this.path = path;
   }
@@ -65,7 +64,7 @@ export interface LockedDirectoryOptions {
  * @throws {LockedError} if another process has the directory
  * @throws {NetworkDirectoryError}
  * @throws {UnsupportedPlatformError} if this platform has no such lock
- * @throws {StorageError}
+ * @throws {FileSystemError}
  */
 export async function openLockedDirectory(
   directory: string,
@@ -131,6 +130,6 @@ function typeOf(path: string): number {
   try {
     return statfsSync(path).type;
   } catch (cause) {
-    throw new StorageError('look at', path, cause);
+    throw new FileSystemError('look at', path, cause);
   }
 }

@@ -7,7 +7,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { acquireLock, LockedError } from './lock.ts';
-import { StorageError } from './storage.ts';
+import { FileSystemError } from '../storage.ts';
 
 const SOURCE = fileURLToPath(new URL('lock.ts', import.meta.url));
 
@@ -134,7 +134,7 @@ describe('a lock', () => {
   });
 
   it('cannot be had where there is no file', async () => {
-    await expect(acquireLock(join(folder, 'none', 'lock'))).rejects.toThrow(StorageError);
+    await expect(acquireLock(join(folder, 'none', 'lock'))).rejects.toThrow(FileSystemError);
     await expect(acquireLock(folder)).rejects.toMatchObject({ code: 'EISDIR' });
   });
 });

@@ -1,0 +1,146 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { ALL, ANY, type Claim, grantsText, mayBe, parseGrants, readGrants, readHosts } from './grants.ts';
+
+const SERVER_B: Claim = { role: 'server', module: 'membership', instance: 'default', name: 'b' };
+const may = (written: string, claim: Partial<Claim>): boolean =>
+  mayBe(readGrants(written), { ...SERVER_B, ...claim });
+
+describe('a grant', () => {
+  it('covers its own role, module, instance and name', () => {
+    expect(may('server:membership/default/b', {})).toBe(true);
+    expect(may('server:membership/default/b', { name: 'c' })).toBe(false);
+    expect(may('server:membership/default/b', { instance: 'other' })).toBe(false);
+    expect(may('server:membership/default/b', { module: 'flease' })).toBe(false);
+  });
+
+  it('covers all values of a part that is left out or is *', () => {
+    expect(may('server:membership', {})).toBe(true);
+    expect(may('server:*', {})).toBe(true);
+    expect(may('server:membership/*/b', { name: 'c' })).toBe(false);
+  });
+
+  it('covers the values with the beginning before a *', () => {
+    expect(may('server:membership/default/web-*', { name: 'web-3' })).toBe(true);
+    expect(may('server:membership/default/web-*', { name: 'web-' })).toBe(true);
+    expect(may('server:membership/default/web-*', { name: 'web' })).toBe(false);
+    expect(may('server:membership/default/web', { name: 'web-3' })).toBe(false);
+  });
+
+  it('includes the roles below it and no other', () => {
+    const roles = ['server', 'owner', 'client', 'reader', 'operator'] as const;
+    const included = (role: string): string[] =>
+      roles.filter((wanted) => may(`${role}:membership`, { role: wanted }));
+    expect(included('server')).toEqual(['server', 'client', 'reader']);
+    expect(included('owner')).toEqual(['owner', 'client', 'reader']);
+    expect(included('client')).toEqual(['client', 'reader']);
+    expect(included('reader')).toEqual(['reader']);
+    expect(included('operator')).toEqual(['reader', 'operator']);
+  });
+
+  it('suffices for an unknown value if it covers any, and for all values if it covers all', () => {
+    expect(
+      may('owner:pool/presence/web-1', { role: 'owner', module: 'pool', instance: ANY, name: ANY }),
+    ).toBe(true);
+    expect(may('reader:pool/presence', { role: 'reader', module: 'pool', instance: ALL, name: ANY })).toBe(
+      false,
+    );
+    expect(may('reader:pool', { role: 'reader', module: 'pool', instance: ALL, name: ALL })).toBe(true);
+    expect(may('reader:pool', { role: 'reader', module: ALL, instance: ALL, name: ALL })).toBe(false);
+    expect(may('viewer', { role: 'reader', module: ALL, instance: ALL, name: ALL })).toBe(true);
+  });
+
+  it('is case-sensitive', () => {
+    expect(may('server:membership/default/WEB-*', { name: 'web-1' })).toBe(false);
+    expect(may('server:membership/default/WEB-*', { name: 'WEB-1' })).toBe(true);
+  });
+
+  it('gives nothing to names that contain the separators of grants', () => {
+    const evil = 'x|server:*';
+    const text = grantsText(readGrants('client:membership/default/x%7cserver%3a%2a'));
+    expect(text).toBe('client:membership/default/x%7cserver%3a%2a');
+    const grants = parseGrants(text) ?? [];
+    expect(mayBe(grants, { ...SERVER_B, role: 'client', name: evil })).toBe(true);
+    expect(mayBe(grants, SERVER_B)).toBe(false);
+  });
+});
+
+describe('the text of grants', () => {
+  it('is read back to the same grants, whatever the names', () => {
+    const part = fc
+      .string({ unit: 'binary', minLength: 1, maxLength: 40 })
+      .filter((text) => Buffer.from(text).toString() === text);
+    fc.assert(
+      fc.property(part, part, fc.boolean(), (instance, name, isPrefix) => {
+        const grant = {
+          ...({ role: 'server', module: { text: 'quorum', isPrefix: false } } as const),
+          ...{ instance: { text: instance, isPrefix: false }, name: { text: name, isPrefix } },
+        };
+        expect(parseGrants(grantsText([grant]))).toEqual([grant]);
+      }),
+    );
+  });
+
+  it.each([
+    ['capitals', 'server:membership/default/WEB-*'],
+    ['a plain character that is written as a number', 'server:membership/default/%61'],
+    ['capital hexadecimal digits', 'server:membership/default/%7C'],
+    ['a * within a part', 'server:membership/d*t/b'],
+    ['parts at the end that are *', 'server:membership/*'],
+    ['a space at the end', 'server:membership/default/b '],
+    ['an unknown role', 'king:membership'],
+    ['an unknown module', 'server:castle'],
+    ['the beginning of a module', 'server:member*'],
+    ['an empty part', 'server:membership//b'],
+    ['an empty grant', 'server:membership|'],
+    ['four parts', 'server:membership/a/b/c'],
+    ['bytes that are not UTF-8', 'server:membership/default/%ff'],
+    ['nine grants', Array.from({ length: 9 }, () => 'reader:pool').join('|')],
+    ['nothing', ''],
+  ])('is refused with %s', (_, text) => {
+    expect(parseGrants(text)).toBeUndefined();
+  });
+});
+
+describe('grants that a person writes', () => {
+  it('may have capitals, umlauts and nicknames', () => {
+    expect(grantsText(readGrants('owner:pool/Presence/ä'))).toBe('owner:pool/%50resence/%c3%a4');
+    expect(grantsText(readGrants('everything'))).toBe('server:*|owner:*|operator:*');
+    expect(grantsText(readGrants('viewer'))).toBe('reader:*');
+  });
+
+  it.each([
+    ['king:pool', 'role of server, owner, client, reader, operator'],
+    ['pool', 'role:module/instance/name'],
+    ['owner:castle', 'its module must be'],
+    ['owner:poo*', 'its module must be'],
+    ['owner:pool/a/b/c', 'at most module/instance/name'],
+    ['owner:pool/a*b', 'only at the end of a part'],
+    ['owner:pool//b', 'no part may be empty'],
+    ['owner:pool/%2', 'two hexadecimal digits'],
+    ['owner:pool/%ff', 'must be UTF-8'],
+    ['owner:pool/a\u0007b', 'no control characters'],
+    [`owner:pool/${'ä'.repeat(128)}`, 'at most 255 bytes'],
+    [Array.from({ length: 9 }, () => 'reader:pool').join('|'), 'at most 8 grants'],
+  ])('are refused with a reason: %j', (written, reason) => {
+    expect(() => readGrants(written)).toThrow(reason);
+  });
+});
+
+describe('hosts of a token', () => {
+  it('are names and addresses', () => {
+    expect(readHosts(['M1.corp', '10.0.0.1', '[::1]', 'localhost'])).toEqual([
+      'm1.corp',
+      '10.0.0.1',
+      '::1',
+      'localhost',
+    ]);
+  });
+
+  it.each(['*.corp', 'm1.corp:7400', '', 'a b', '-a', '300.0.0.1', 'fe80::1%eth0', `${'a'.repeat(64)}.corp`])(
+    'are not %j',
+    (host) => {
+      expect(() => readHosts([host])).toThrow('host name or an IP address');
+    },
+  );
+});
