@@ -1,6 +1,6 @@
 /** The errors of a process that uses etcd, each with the next step. */
 
-import { LeaseholdError } from '../runtime/errors.ts';
+import { InUseError, UnavailableError } from '../runtime/errors.ts';
 import type { EtcdRefusalReason } from './client.ts';
 
 const ANOTHER_PREFIX =
@@ -9,30 +9,28 @@ const ANOTHER_PREFIX =
 /**
  * The keys under the prefix belong to something else: to another cluster of Managers or another group, or to neither. Nothing was written.
  */
-export class PrefixInUseError extends LeaseholdError {
-  override readonly name = 'PrefixInUseError';
-  readonly code = 'PREFIX_IN_USE';
-  readonly retryable = false;
+export class PrefixInUseError extends InUseError {
   readonly key: string;
 
   constructor(key: string, finding: string, advice: string = ANOTHER_PREFIX) {
-    super(`the key "${key}" in etcd ${finding}. Nothing was written. ${advice}`);
+    super('PREFIX_IN_USE', `the key "${key}" in etcd ${finding}. Nothing was written. ${advice}`, {
+      retryable: false,
+      details: { key },
+    });
     this.key = key;
   }
 }
 
 /** etcd did not answer in time, or refused. Nothing is open; the requested write may have been made. */
-export class EtcdUnavailableError extends LeaseholdError {
-  override readonly name = 'EtcdUnavailableError';
-  readonly code = 'ETCD_UNAVAILABLE';
-  /** False if waiting does not help: wrong credentials, not enough rights, endpoints of different clusters. */
-  readonly retryable: boolean;
+export class EtcdUnavailableError extends UnavailableError {
   /** Undefined: no answer. */
   readonly reason: EtcdRefusalReason | undefined;
 
   constructor(doing: string, why: string, reason: EtcdRefusalReason | undefined) {
-    super(`could not ${doing}: ${ADVICE[reason ?? 'unavailable']} etcd: ${why}`);
-    this.retryable = reason !== 'denied' && reason !== 'divided';
+    super('ETCD_UNAVAILABLE', `could not ${doing}: ${ADVICE[reason ?? 'unavailable']} etcd: ${why}`, {
+      retryable: reason !== 'denied' && reason !== 'divided',
+      details: { reason },
+    });
     this.reason = reason;
   }
 }

@@ -7,51 +7,15 @@ import { openDirectory } from '../node/storage.ts';
 import { silent } from '../runtime/logger.ts';
 import type { Runtime, Storage } from '../runtime/runtime.ts';
 import { SimDisk } from '../sim/disk.ts';
-import { Network } from '../sim/network.ts';
 import { SimProcess, type SimRuntime } from '../sim/process.ts';
 import { World } from '../sim/world.ts';
 import { type ConformanceBench, describeFencedLog } from './conformance.ts';
 import { QuietEtcd } from './etcd/simulation/quiet-etcd.ts';
 import { inMemory } from './file/fence.ts';
 import { type FileLog, openFileLog } from './file/file-log.ts';
-import type { FencedLog } from './log.ts';
-import { memoryStorage } from './memory-storage.ts';
-import { SimulatedEngine } from './simulated-engine.ts';
-import { SimulatedLog } from './simulated-log.ts';
-import type { LogMessage } from './simulated-messages.ts';
+import { memoryStorage } from './memory/memory-storage.ts';
 
 const CLIENTS = ['a', 'b', 'c'] as const;
-
-async function simulated(): Promise<ConformanceBench> {
-  const world = new World({ seed: 1 });
-  const network = new Network<LogMessage>(world, { faults: { delayMs: [1, 2] } });
-  const engine = new SimulatedEngine(world, network, { history: 'h', leaderKeyMs: 500, refuseChance: 0 });
-  const logs = new Map<string, FencedLog>();
-  const processes = CLIENTS.map(
-    (name) =>
-      new SimProcess(world, {
-        name,
-        start: (runtime) => {
-          const options = { leaderLeaseMs: 400, retryMs: 100, pollMs: 300 };
-          logs.set(name, new SimulatedLog(runtime, runtime.transport(network), options));
-        },
-      }),
-  );
-  for (const process of processes) process.start();
-  const run = async (ms: number): Promise<void> => world.run({ untilMs: world.trueMs + ms });
-  return {
-    client: (name) => logs.get(name) as FencedLog,
-    now: (name) => (processes.find((process) => process.name === name) as SimProcess).now(),
-    step: () => run(5),
-    settle: () => run(2_000),
-    restart: async () => {
-      for (const process of processes) process.restart();
-      await run(0);
-    },
-    supersede: () => engine.dropLeader(),
-    [Symbol.asyncDispose]: async () => {},
-  };
-}
 
 const open = (storage: Storage, runtime: Runtime): Promise<FileLog> =>
   openFileLog({
@@ -180,7 +144,6 @@ async function onSimulatedEtcd(): Promise<ConformanceBench> {
   };
 }
 
-describeFencedLog('the simulated log', simulated);
 describeFencedLog('the log on a simulated etcd', onSimulatedEtcd);
 describeFencedLog('the file log in memory', () => onStorage(memoryStorage(), 0));
 describeFencedLog('the file log on a real disk', onRealDisk);

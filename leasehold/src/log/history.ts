@@ -3,7 +3,7 @@
  *
  * The two are made together and kept in one record, so that no backup restores one without the other. With the key a
  * Manager stamps the positions that it tells others; a claim to have seen a position counts only with its stamp
- * (`pool/manager/stamps.ts`).
+ * (`pool/core/manager/stamps.ts`).
  */
 
 import { digest } from '../runtime/digest.ts';

@@ -1,11 +1,5 @@
 /** The fenced log: the Manager's interface to every store of its state. */
 
-export {
-  DamagedLogError,
-  LogReplacedError,
-  StorageFailedError,
-  UnknownLogFormatError,
-} from './file/errors.ts';
 export { type FileLog, type FileLogOptions, type FileLogStats, openFileLog } from './file/file-log.ts';
 export { raiseCounters, type RaiseCountersOptions, type RaisedCounters } from './file/raise-counters.ts';
 export type {
@@ -19,4 +13,4 @@ export type {
   LogBatch,
   LogStart,
 } from './log.ts';
-export { memoryStorage, NoSuchFileError } from './memory-storage.ts';
+export { memoryStorage } from './memory/memory-storage.ts';

@@ -7,7 +7,7 @@
  * two things:
  *
  *  - The floor is above the last position, so the first leader waits before granting anything, as after a recovery
- *    (see `pool/manager/leader.ts`): leases of an earlier log have expired by then. Only an operator can know that
+ *    (see `pool/core/manager/leader.ts`): leases of an earlier log have expired by then. Only an operator can know that
  *    there are none, and say so (`firstStart`); that skips the wait, never the floor.
  *  - The numbers are above those of any earlier log. The earlier log began at the clock of that time, and every batch
  *    uses up one number; with fewer than a thousand batches a second on average, the numbers have not overtaken the

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { InvalidOptionError } from '../../runtime/errors.ts';
+import { InvalidArgumentError } from '../../runtime/errors.ts';
 import { parseEtcdAddress } from './address.ts';
 
 describe('an address of etcd', () => {
@@ -66,7 +66,7 @@ describe('an address of etcd', () => {
     ['etcd://a/%C3%A9', /printable ASCII/],
     [`etcd://${Array.from({ length: 33 }, (_, index) => `m${index}`).join(',')}`, /at most 32 members/],
   ])('%s is refused', (address, rule) => {
-    expect(() => parseEtcdAddress(address)).toThrow(InvalidOptionError);
+    expect(() => parseEtcdAddress(address)).toThrow(InvalidArgumentError);
     expect(() => parseEtcdAddress(address)).toThrow(rule);
   });
 
@@ -100,7 +100,10 @@ describe('an address of etcd', () => {
     } catch (error) {
       thrown = error;
     }
-    expect(thrown).toMatchObject({ code: 'INVALID_OPTION', option: 'log' });
+    expect(thrown).toMatchObject({
+      code: 'INVALID_OPTION',
+      details: expect.objectContaining({ option: 'log' }),
+    });
     expect(inspect(thrown, { depth: 5 }).replace(/\n\s+at .*/g, '')).not.toContain('sesame');
   });
 });

@@ -12,7 +12,7 @@
  * name and a password, and these only if the scheme is wrong.
  */
 
-import { InvalidOptionError } from '../../runtime/errors.ts';
+import { invalidOption } from '../../runtime/errors.ts';
 
 export interface EtcdAddress {
   /** `https://10.0.0.1:2379`, for each member. */
@@ -39,11 +39,11 @@ const SCHEME_RULE =
 
 /**
  * @param option the user's name for the option
- * @throws {InvalidOptionError} which names the fault, and shows no password
+ * @throws {InvalidArgumentError} which names the fault, and shows no password
  */
 export function parseEtcdAddress(text: string, option = 'address'): EtcdAddress {
   const refuse = (rule: string, shown = HIDDEN): never => {
-    throw new InvalidOptionError(option, shown, rule);
+    throw invalidOption(option, shown, rule);
   };
   const scheme = /^(etcds?):\/\//i.exec(text);
   if (scheme === null) return refuse(SCHEME_RULE, shownMembers(text));

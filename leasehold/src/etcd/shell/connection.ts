@@ -32,7 +32,7 @@ export interface EtcdConnection extends Disposable {
   readonly prefix: string;
 }
 
-/** @throws {InvalidOptionError} also if a certificate cannot be read */
+/** @throws {InvalidArgumentError} also if a certificate cannot be read */
 export function connectEtcd(
   { address, option, ca, cert, key }: EtcdConnectionOptions,
   { runtime, logger }: { readonly runtime: Runtime; readonly logger: Logger },

@@ -37,6 +37,10 @@ export interface ClientFaults {
   answerMs: readonly [low: number, high: number];
   /** Nothing comes through. */
   isCut: boolean;
+  /** Requests come through, and no answer does. */
+  losesAnswers: boolean;
+  /** Watches bring nothing more, and ranges are not answered. */
+  isDeaf: boolean;
   /** The member that is asked has no leader, and answers nothing but keep-alives. */
   hasNoLeader: boolean;
 }
@@ -49,11 +53,20 @@ export const noFaults = (): ClientFaults => ({
     slowMs: 0,
     answerMs: [0, 0],
     isCut: false,
+    losesAnswers: false,
+    isDeaf: false,
     hasNoLeader: false,
   },
 });
 
 const STRANGE = 'this is another cluster than before';
+
+/** What distinguishes a kind of requests. */
+interface Kind {
+  readonly isKeepAlive?: boolean;
+  /** Whether no answer comes, although the request was carried out. */
+  isUnanswered?(): boolean;
+}
 
 type Hear<T> = (answer: EtcdAnswer<T>) => void;
 
@@ -88,7 +101,7 @@ export class SimulatedEtcdClient implements EtcdClient {
       this.#etcd.losesKeepAlives
         ? refused('unavailable', 'request timed out')
         : this.#etcd.keepAlive(lease, this.#who);
-    this.#ask(execute, timeoutMs, answer, true, true);
+    this.#ask(execute, timeoutMs, answer, true, { isKeepAlive: true });
   }
 
   revoke(lease: string, timeoutMs: number, answer: Hear<undefined>): void {
@@ -96,11 +109,16 @@ export class SimulatedEtcdClient implements EtcdClient {
   }
 
   transact(transaction: EtcdTransaction, timeoutMs: number, answer: Hear<EtcdTransactionResult>): void {
-    this.#ask(() => this.#etcd.transact(transaction, this.#who), timeoutMs, answer, false);
+    const puts = transaction.success.some((operation) => operation.do === 'put');
+    this.#ask(() => this.#etcd.transact(transaction, this.#who), timeoutMs, answer, false, {
+      isUnanswered: () => puts && this.#etcd.withholdsOutcomes,
+    });
   }
 
   range(range: EtcdRange, timeoutMs: number, answer: Hear<EtcdRangeResult>): void {
-    this.#ask(() => this.#etcd.range(range), timeoutMs, answer, true);
+    this.#ask(() => this.#etcd.range(range, this.#who), timeoutMs, answer, true, {
+      isUnanswered: () => this.#faults.isDeaf,
+    });
   }
 
   watch(key: string, end: string, fromRevision: number, events: EtcdWatchEvents): Disposable {
@@ -124,10 +142,12 @@ export class SimulatedEtcdClient implements EtcdClient {
       if (restores !== this.#etcd.restores || this.#isStranger()) return ended('another cluster', false);
       watch = this.#etcd.watch({
         ...{ key, end, from: fromRevision, ended },
-        changed: ({ key: changed, value, revision }) =>
-          deliver(() => events.changed(changed, value, revision)),
+        changed: ({ key: changed, value, revision }) => {
+          if (this.#faults.isDeaf && watch !== undefined) watch.isDeaf = true;
+          else deliver(() => events.changed(changed, value, revision));
+        },
       });
-      if (this.#faults.isCut) watch.isDeaf = true;
+      if (this.#faults.isCut || this.#faults.isDeaf) watch.isDeaf = true;
     });
     return {
       [Symbol.dispose]: () => {
@@ -157,7 +177,7 @@ export class SimulatedEtcdClient implements EtcdClient {
     timeoutMs: number,
     hear: Hear<T>,
     mayRepeat: boolean,
-    isKeepAlive = false,
+    { isKeepAlive = false, isUnanswered = () => false }: Kind = {},
   ): void {
     if (!this.#runtime.alive) return;
     const execute = (): EtcdAnswer<T> =>
@@ -176,7 +196,8 @@ export class SimulatedEtcdClient implements EtcdClient {
       this.#cluster ??= this.#etcd.cluster;
       const stranger = mayRepeat ? refused('other', STRANGE) : ({ kind: 'unknown', why: STRANGE } as const);
       const believed = this.#isStranger() ? stranger : given;
-      const isLost = this.#faults.isCut || this.#random.chance(this.#faults.lossChance);
+      const { isCut, losesAnswers, lossChance } = this.#faults;
+      const isLost = isCut || losesAnswers || isUnanswered() || this.#random.chance(lossChance);
       const delayMs = this.#delayMs() + this.#random.between(...this.#faults.answerMs);
       if (!isLost) this.#world.after(delayMs, () => this.#perform(() => answer(believed)));
     };

@@ -49,10 +49,19 @@ export interface WatchOptions {
   ended(why: string, compacted: boolean): void;
 }
 
+/** What distinguishes one world's etcd from the next. */
+export interface SimulatedEtcdOptions {
+  /** How long every lease lasts, whatever a client asks for: for worlds whose leases are shorter than etcd's. */
+  readonly leaseMs?: number | undefined;
+  /** By how much a lease outlives its time, at most. @default 500 */
+  readonly lateMs?: number | undefined;
+}
+
 const LATE_MS = 500;
 
 export class SimulatedEtcd {
   readonly #world: World;
+  readonly #options: SimulatedEtcdOptions;
   readonly #random: Random;
   readonly #leases = new Map<string, Lease>();
   readonly store: SimulatedStore = new SimulatedStore((lease) => this.#leases.has(lease));
@@ -73,11 +82,18 @@ export class SimulatedEtcd {
   isAboutToBeFull = false;
   /** The probability that a single put is refused: certainly without effect, or in the words of a full etcd. */
   refuseChance = 0;
+  /** Transactions that put something are carried out, and their answers do not come. */
+  withholdsOutcomes = false;
+  /** Told of every transaction at the instant before the cluster carries it out. */
+  onTransact: (transaction: EtcdTransaction, who: string) => void = () => {};
+  /** Told of every range at the instant before the cluster reads it. */
+  onRange: (range: EtcdRange, who: string) => void = () => {};
   /** Told of every change at the instant of the change. */
   onChange: (changes: readonly Change[], cause: Cause) => void = () => {};
 
-  constructor(world: World) {
+  constructor(world: World, options: SimulatedEtcdOptions = {}) {
     this.#world = world;
+    this.#options = options;
     this.#random = world.random.fork('etcd');
   }
 
@@ -104,8 +120,9 @@ export class SimulatedEtcd {
   grant(ttlSeconds: number): EtcdAnswer<{ lease: string; ttlSeconds: number }> {
     this.#leasesGranted += 1;
     const id = String(7_587_000_000_000 + this.#leasesGranted);
-    const granted = Math.max(ttlSeconds, this.ttlSecondsMin);
-    const ttlMs = granted * 1_000;
+    const { leaseMs } = this.#options;
+    const granted = leaseMs === undefined ? Math.max(ttlSeconds, this.ttlSecondsMin) : leaseMs / 1_000;
+    const ttlMs = leaseMs ?? granted * 1_000;
     const lease = { id, ttlMs, expiresAtMs: this.#world.trueMs + ttlMs, misled: false };
     this.#leases.set(id, lease);
     this.#expireLater(lease);
@@ -132,6 +149,7 @@ export class SimulatedEtcd {
   }
 
   transact(transaction: EtcdTransaction, who: string): EtcdAnswer<EtcdTransactionResult> {
+    this.onTransact(transaction, who);
     const puts = transaction.success.some((operation) => operation.do === 'put');
     const isUnlucky = puts && this.#random.chance(this.refuseChance);
     if (isUnlucky && this.#random.chance(0.3)) return refused('too-large', 'request is too large');
@@ -139,7 +157,8 @@ export class SimulatedEtcd {
     return this.store.transact(transaction, room, (changes) => this.#tell(changes, { by: 'request', who }));
   }
 
-  range(range: EtcdRange): EtcdAnswer<EtcdRangeResult> {
+  range(range: EtcdRange, who: string): EtcdAnswer<EtcdRangeResult> {
+    this.onRange(range, who);
     return this.store.range(range);
   }
 
@@ -168,6 +187,12 @@ export class SimulatedEtcd {
     this.#renewAll();
     for (const id of [...this.#leases.keys()])
       if (this.#random.chance(endEarlyChance)) this.#end(id, { by: 'early-end' });
+  }
+
+  /** The lease of a key is ended early, and with the lease the key. */
+  endLeaseOf(key: string): void {
+    const lease = this.store.at(key)?.lease;
+    if (lease !== undefined && this.#leases.has(lease)) this.#end(lease, { by: 'early-end' });
   }
 
   /** Requests of that process about leases meet a member that misses everything from here on. */
@@ -220,7 +245,7 @@ export class SimulatedEtcd {
   }
 
   #expireLater(lease: Lease): void {
-    const lateMs = this.#random.chance(0.5) ? 0 : this.#random.between(0, LATE_MS);
+    const lateMs = this.#random.chance(0.5) ? 0 : this.#random.between(0, this.#options.lateMs ?? LATE_MS);
     this.#world.at(Math.max(lease.expiresAtMs, this.#world.trueMs) + lateMs + 1, () => {
       if (this.#leases.get(lease.id) !== lease) return;
       if (this.#isDown || lease.expiresAtMs > this.#world.trueMs) this.#expireLater(lease);

@@ -149,19 +149,26 @@ export class SimulatedStore {
     return changes;
   }
 
-  /** Everything there is, to go back to later. */
-  backup(): () => void {
-    const revision = this.#revision;
-    return () => {
-      this.#revision = revision;
-      this.#compacted = Math.min(this.#compacted, revision);
-      this.#changes = this.#changes.filter((change) => change.revision <= revision);
-      for (const [key, versions] of this.#versions)
-        this.#versions.set(
-          key,
-          versions.filter((version) => version.revision <= revision),
-        );
-      this.#liveKeys = this.#keys.filter((key) => this.at(key) !== undefined);
+  /**
+   * A copy of everything, to go back to later, or to put into another store. Another backup may be put back in between,
+   * and the revisions after that are other ones.
+   */
+  backup(): (into?: SimulatedStore) => void {
+    const [revision, compacted, changes, keys] = [
+      this.#revision,
+      this.#compacted,
+      [...this.#changes],
+      [...this.#keys],
+    ];
+    const versions = [...this.#versions].map(([key, all]) => [key, [...all]] as const);
+    return (into = this) => {
+      into.#revision = revision;
+      into.#compacted = compacted;
+      into.#changes = [...changes];
+      into.#keys = [...keys];
+      into.#versions.clear();
+      for (const [key, all] of versions) into.#versions.set(key, [...all]);
+      into.#liveKeys = keys.filter((key) => into.at(key) !== undefined);
     };
   }
 

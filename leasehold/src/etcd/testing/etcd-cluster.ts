@@ -25,7 +25,7 @@ import { httpClient } from '../../node/http-client/http-client.ts';
 import { secureContext } from '../../node/http-client/secure-context.ts';
 import type { HttpClient } from '../../runtime/http.ts';
 import { type Certificates, makeCertificates } from '../../node/http-client/certificates-script.ts';
-import { freePort } from './free-ports.ts';
+import { lastingPort } from '../../node/testing/lasting-port.ts';
 import { PeerRelay } from './peer-relay.ts';
 
 export interface EtcdClusterOptions {
@@ -102,13 +102,13 @@ export class EtcdCluster implements AsyncDisposable {
     const certificates = isSecure ? makeCertificates(directory) : undefined;
     const places: Place[] = [];
     for (let index = 0; index < members; index += 1) {
-      const peerPort = await freePort();
+      const peerPort = await lastingPort();
       places.push({
         name: `m${index}`,
         host,
-        clientPort: await freePort(),
+        clientPort: await lastingPort(),
         peerPort,
-        knownPeerPort: isRelayed ? await freePort() : peerPort,
+        knownPeerPort: isRelayed ? await lastingPort() : peerPort,
       });
     }
     const known = places.map(({ name, knownPeerPort }) => `${name}=http://${host}:${knownPeerPort}`);

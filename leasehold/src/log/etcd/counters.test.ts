@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { InvalidOptionError, type LeaseholdError } from '../../runtime/errors.ts';
+import { InvalidArgumentError, type LeaseholdError } from '../../runtime/errors.ts';
 import { beginRaising, raiseEtcdCounters, readEtcdCounters } from './counters.ts';
 import { contents, QuietEtcd, Standing } from './simulation/quiet-etcd.ts';
 
@@ -187,7 +187,7 @@ describe('raising the counters of a log on etcd', () => {
   it('takes whole numbers', async () => {
     const { bench, operator } = scene();
     await expect(raiseEtcdCounters(bench.raising(operator, { term: -1, position: 0 }))).rejects.toThrow(
-      InvalidOptionError,
+      InvalidArgumentError,
     );
     await expect(raiseEtcdCounters(bench.raising(operator, { term: 0, position: 1.5 }))).rejects.toThrow(
       'option position',

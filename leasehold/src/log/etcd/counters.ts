@@ -17,7 +17,7 @@
  * count as seen, and the note is deleted in the same transaction.
  */
 
-import { InvalidOptionError, LeaseholdError } from '../../runtime/errors.ts';
+import { invalidOption, LeaseholdError } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import type { RaisedCounters } from '../file/raise-counters.ts';
@@ -87,7 +87,7 @@ export async function raiseEtcdCounters(options: RaiseEtcdCountersOptions): Prom
   checkPrefix(options.prefix);
   for (const name of ['term', 'position'] as const) {
     if (!(Number.isSafeInteger(options[name]) && options[name] >= 0)) {
-      throw new InvalidOptionError(name, options[name], 'it must be a whole number, 0 or more');
+      throw invalidOption(name, options[name], 'it must be a whole number, 0 or more');
     }
   }
   return await promised((done) => beginRaising(options, done));

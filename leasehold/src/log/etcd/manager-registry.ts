@@ -92,7 +92,7 @@ export class ManagerRegistry {
     return this.#entries;
   }
 
-  /** Adds our entry. */
+  /** Adds our entry; again, once it says something else. */
   enter(own: ManagerEntry): void {
     this.#own = own;
     this.#maintain();
@@ -199,8 +199,8 @@ export class ManagerRegistry {
       REQUEST_TIMEOUT_MS,
       this.#hearing((result) => {
         const [log, entry] = result?.found ?? [];
-        if (log === undefined || entry?.lease === lease) return;
         const other = entry === undefined ? undefined : decodeEntry(entry);
+        if (log === undefined || (entry?.lease === lease && other?.http === own.http)) return;
         if (other !== undefined && other.address !== own.address)
           return this.#episodes.met(DUPLICATE_ID, { id: own.id, address: own.address, other: other.address });
         this.#episodes.over(DUPLICATE_ID);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { InvalidOptionError } from '../../runtime/errors.ts';
+import { InvalidArgumentError } from '../../runtime/errors.ts';
 import { beginEtcdLog, type OpenEtcdLog, openEtcdLog } from './etcd-log.ts';
 import { resolveEtcdLogOptions } from './options.ts';
 import { contents, QuietEtcd, Standing } from './simulation/quiet-etcd.ts';
@@ -99,7 +99,7 @@ describe('opening a log on etcd', () => {
     const bench = new QuietEtcd();
     bench.put('meta', '{"format":2,"cluster":"c"}');
     expect(bench.tryToOpen(bench.machine('a')).error).toMatchObject({
-      code: 'UNKNOWN_LOG_FORMAT',
+      code: 'UNREADABLE_LOG',
       version: 2,
     });
     expect(bench.keys()).toEqual(['meta']);
@@ -151,7 +151,7 @@ describe('opening a log on etcd', () => {
   ])('rejects a wrong %s by name', (option, wrong) => {
     const bench = new QuietEtcd();
     const options = bench.options(bench.machine('a'), wrong);
-    expect(() => resolveEtcdLogOptions(options)).toThrow(InvalidOptionError);
+    expect(() => resolveEtcdLogOptions(options)).toThrow(InvalidArgumentError);
     expect(() => resolveEtcdLogOptions(options)).toThrow(`option ${option} `);
   });
 

@@ -4,7 +4,7 @@
  * `leader-lease.ts`.
  */
 
-import { InvalidOptionError, type LeaseholdError } from '../../runtime/errors.ts';
+import { invalidOption, type LeaseholdError } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import type { EtcdClient } from '../../etcd/client.ts';
@@ -102,19 +102,18 @@ export function resolveEtcdLogOptions(options: EtcdLogOptions): ResolvedEtcdLogO
   checkPrefix(resolved.prefix);
   for (const name of ['requestTimeoutMs', 'retryMs', 'pollMs', 'openWithinMs', 'leaderLeaseMs'] as const) {
     const value = resolved[name];
-    if (!(Number.isFinite(value) && value > 0))
-      throw new InvalidOptionError(name, value, 'it must be above 0');
+    if (!(Number.isFinite(value) && value > 0)) throw invalidOption(name, value, 'it must be above 0');
   }
   for (const name of ['maxBatchBytes', 'chunkBytes'] as const) {
     const value = resolved[name];
     if (Number.isSafeInteger(value) && value > 0 && value <= REQUEST_BYTES_MAX) continue;
-    throw new InvalidOptionError(name, value, `it must be a whole number from 1 to ${REQUEST_BYTES_MAX}`);
+    throw invalidOption(name, value, `it must be a whole number from 1 to ${REQUEST_BYTES_MAX}`);
   }
-  if (resolved.cluster === '') throw new InvalidOptionError('cluster', '""', 'it must name something');
+  if (resolved.cluster === '') throw invalidOption('cluster', '""', 'it must name something');
   return resolved;
 }
 
 export function checkPrefix(prefix: string): void {
   if (/^[\x21-\x7e]+\/$/.test(prefix)) return;
-  throw new InvalidOptionError('prefix', JSON.stringify(prefix), 'it must be printable ASCII and end in "/"');
+  throw invalidOption('prefix', JSON.stringify(prefix), 'it must be printable ASCII and end in "/"');
 }

@@ -4,7 +4,7 @@ import type { Logger, LogFacts } from '../../runtime/logger.ts';
 import { nodeRuntime } from '../../node/runtime.ts';
 import type { Storage } from '../../runtime/runtime.ts';
 import type { Leadership, LogStart } from '../log.ts';
-import { memoryStorage } from '../memory-storage.ts';
+import { memoryStorage } from '../memory/memory-storage.ts';
 import { DamagedLogError, StorageFailedError, UnknownLogFormatError } from './errors.ts';
 import { type FileLog, openFileLog } from './file-log.ts';
 import {
@@ -235,9 +235,13 @@ describe('opening a log', () => {
 
   it('checks its options', async () => {
     const bench = new Bench();
-    await expect(bench.open({ maxBatchBytes: 0 })).rejects.toMatchObject({ option: 'maxBatchBytes' });
-    await expect(bench.open({ preallocateBytes: -1 })).rejects.toMatchObject({ option: 'preallocateBytes' });
-    await expect(bench.open({ retryMs: 0 })).rejects.toMatchObject({ option: 'retryMs' });
+    await expect(bench.open({ maxBatchBytes: 0 })).rejects.toMatchObject({
+      details: { option: 'maxBatchBytes' },
+    });
+    await expect(bench.open({ preallocateBytes: -1 })).rejects.toMatchObject({
+      details: { option: 'preallocateBytes' },
+    });
+    await expect(bench.open({ retryMs: 0 })).rejects.toMatchObject({ details: { option: 'retryMs' } });
     expect(bench.isLocked).toBe(false);
   });
 
@@ -542,7 +546,7 @@ describe('raising the counters', () => {
     bench.isLocked = true;
     await expect(raiseCounters({ ...bench.surroundings, term: 9, position: 9 })).rejects.toThrow('LOCKED');
     await expect(raiseCounters({ ...bench.surroundings, term: -1, position: 9 })).rejects.toMatchObject({
-      option: 'term',
+      details: { option: 'term' },
     });
   });
 });

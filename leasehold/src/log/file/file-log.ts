@@ -23,7 +23,7 @@
  * Nobody is called back from within a call: every event is told in a later microtask.
  */
 
-import { InvalidOptionError, type LeaseholdError } from '../../runtime/errors.ts';
+import { invalidOption, type LeaseholdError } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { Runtime, Storage } from '../../runtime/runtime.ts';
 import type { FencedLog } from '../log.ts';
@@ -98,16 +98,12 @@ export interface FileLog extends FencedLog, AsyncDisposable {
 export async function openFileLog(options: FileLogOptions): Promise<FileLog> {
   const { maxBatchBytes = 1 << 24, preallocateBytes = 1 << 20, retryMs = 1_000 } = options;
   if (!(Number.isSafeInteger(maxBatchBytes) && maxBatchBytes > 0 && maxBatchBytes <= 2 ** 31)) {
-    throw new InvalidOptionError('maxBatchBytes', maxBatchBytes, 'it must be a whole number from 1 to 2^31');
+    throw invalidOption('maxBatchBytes', maxBatchBytes, 'it must be a whole number from 1 to 2^31');
   }
   if (!(Number.isSafeInteger(preallocateBytes) && preallocateBytes >= 0)) {
-    throw new InvalidOptionError(
-      'preallocateBytes',
-      preallocateBytes,
-      'it must be a whole number, 0 or more',
-    );
+    throw invalidOption('preallocateBytes', preallocateBytes, 'it must be a whole number, 0 or more');
   }
-  if (!(retryMs > 0)) throw new InvalidOptionError('retryMs', retryMs, 'it must be above 0');
+  if (!(retryMs > 0)) throw invalidOption('retryMs', retryMs, 'it must be above 0');
   const lock = await options.lock();
   try {
     const recovered = await recover(options);

@@ -6,7 +6,7 @@
  * that look-ups take everything for lost and no owner is believed about holdings from the time that is gone.
  */
 
-import { InvalidOptionError } from '../../runtime/errors.ts';
+import { invalidOption } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { Storage } from '../../runtime/runtime.ts';
 import { newHistory } from '../history.ts';
@@ -28,6 +28,7 @@ export interface RaiseCountersOptions {
   readonly position: number;
 }
 
+/** The history and the counters that a log begins anew with. */
 export interface RaisedCounters {
   readonly history: string;
   /** Terms go on above this. */
@@ -41,7 +42,7 @@ export async function raiseCounters(options: RaiseCountersOptions): Promise<Rais
   const { storage, logger, randomId } = options;
   for (const name of ['term', 'position'] as const) {
     if (!(Number.isSafeInteger(options[name]) && options[name] >= 0)) {
-      throw new InvalidOptionError(name, options[name], 'it must be a whole number, 0 or more');
+      throw invalidOption(name, options[name], 'it must be a whole number, 0 or more');
     }
   }
   const lock = await options.lock();

@@ -1,12 +1,12 @@
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it, type TestContext, vi } from 'vitest';
-import { openLockedDirectory } from '../../node/locked-directory.ts';
+import { openLockedDirectory } from '../../node/process/locked-directory.ts';
 import { nodeRuntime, randomId } from '../../node/runtime.ts';
 import { silent } from '../../runtime/logger.ts';
 import type { LogStart } from '../log.ts';
@@ -21,13 +21,24 @@ const IMAGES = 4;
 const PROCESS = `
 import { writeSync } from 'node:fs';
 import { commitForEver } from ${here('./committing-script.ts')};
-import { openLockedDirectory } from ${here('../../node/locked-directory.ts')};
+import { openLockedDirectory } from ${here('../../node/process/locked-directory.ts')};
 import { nodeRuntime, randomId } from ${here('../../node/runtime.ts')};
 import { openDirectory } from ${here('../../node/storage.ts')};
 import { silent } from ${here('../../runtime/logger.ts')};
 
 const path = process.argv[2] ?? '';
-const say = (line: string) => writeSync(1, line + '\\n');
+// A pipe that is full, because the process that reads it is not scheduled, refuses a write with EAGAIN: then it is tried again.
+function say(line: string) {
+  let rest = Buffer.from(line + '\\n');
+  while (rest.length > 0) {
+    try {
+      rest = rest.subarray(writeSync(1, rest));
+    } catch (error) {
+      if (error.code !== 'EAGAIN') throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
+    }
+  }
+}
 await openDirectory(path);
 const locked = await openLockedDirectory(path);
 await commitForEver(
@@ -113,6 +124,24 @@ const committing = (path: string): Committing => new Committing(process.execPath
 /** A process that looks through all mounts of this machine keeps the mount busy for a moment. */
 const unmount = (path: string): Promise<unknown> =>
   vi.waitFor(() => execFileSync('umount', [path], { stdio: 'pipe' }), { timeout: 10_000, interval: 20 });
+
+/**
+ * A copy of the image as it was at one instant. The kernel commits the journal of the mounted file system every few seconds, so a copy
+ * that takes long enough may have blocks from before and from after a commit, which no power cut leaves. Two equal copies in a
+ * row prove that no block changed between the end of the first and the begin of the second.
+ */
+function copyOfOneMoment(image: string, copy: string): void {
+  const again = `${copy}-again`;
+  const take = (path: string): void => void execFileSync('cp', ['--sparse=always', image, path]);
+  take(copy);
+  for (let copies = 1; copies < 20; copies++) {
+    take(again);
+    const isOfOneMoment = works('cmp', '--silent', copy, again);
+    renameSync(again, copy);
+    if (isOfOneMoment) return;
+  }
+  throw new Error('the image changes all the time, although the process that writes into it is stopped');
+}
 
 /** The contents of the log, as a leader would find them. */
 async function contents(path: string): Promise<LogStart> {
@@ -211,10 +240,10 @@ describe('a process that commits, on a real disk', () => {
           let acknowledged: number;
           try {
             await run.lines(20 + round * 41);
-            // Stopped, so that the image is of one moment; the caches of the process are not in the image.
+            // Stopped, so that the caches of the process are not in the image.
             run.child.kill('SIGSTOP');
             acknowledged = run.acknowledged;
-            execFileSync('cp', ['--sparse=always', image, copy]);
+            copyOfOneMoment(image, copy);
           } finally {
             await run.kill();
           }

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { nodeRuntime } from '../../node/runtime.ts';
 import { silent } from '../../runtime/logger.ts';
 import type { Storage } from '../../runtime/runtime.ts';
-import { memoryStorage } from '../memory-storage.ts';
+import { memoryStorage } from '../memory/memory-storage.ts';
 import { inMemory, type LogFailure } from './fence.ts';
 import { recover } from './recovery.ts';
 import { Writer } from './writer.ts';

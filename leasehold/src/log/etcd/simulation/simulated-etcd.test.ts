@@ -12,7 +12,7 @@ function scene() {
     return etcd.store.revision;
   };
   const range = (key: string, end?: string, revision?: number): string => {
-    const answer = etcd.range({ key, end, revision });
+    const answer = etcd.range({ key, end, revision }, 'reader');
     if (answer.kind !== 'done') return JSON.stringify(answer);
     return answer.value.keyValues.map((found) => `${found.key}=${text(found.value)}`).join(' ');
   };
@@ -194,5 +194,21 @@ describe('the simulated etcd, as the real one', () => {
     expect([range('a', 'z'), etcd.store.revision, etcd.cluster]).toEqual(['a=1', revision, 2]);
     pass(2_600);
     expect(range('a', 'z')).toBe('');
+  });
+
+  it('goes back to each of two backups as it was made, also to the later one after the earlier one', () => {
+    const { etcd, put, range, grant } = scene();
+    put('a', '1', grant());
+    const restoreFirst = etcd.backup();
+    put('b', '2', grant());
+    const restoreSecond = etcd.backup();
+    restoreFirst(true);
+    expect(range('a', 'z')).toBe('a=1');
+    put('c', '3');
+    put('d', '4');
+    restoreSecond(true);
+    expect(range('a', 'z')).toBe('a=1 b=2');
+    expect(etcd.revoke(etcd.store.at('b')?.lease ?? '', 'test')).toMatchObject({ kind: 'done' });
+    expect(range('a', 'z')).toBe('a=1');
   });
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { simulation } from './simulation.ts';
 
 describe('the log on a simulated etcd', () => {
-  it('keeps its promises in ten worlds (npm run sim -- etcd-log plays more)', { timeout: 30_000 }, () => {
+  it('keeps its promises in ten worlds (npm run sim -- etcd-log plays more)', () => {
     for (let seed = 1; seed <= 10; seed++) {
       expect(simulation.run(seed, { trace: false })).toMatchObject({ seed, broken: undefined });
     }

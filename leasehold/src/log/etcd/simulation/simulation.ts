@@ -1,12 +1,12 @@
 /** The log on etcd, as the runner of seeds sees it. */
 
-import { outcomeOf, type SeedOutcome, shortfalls, type Simulation } from '../../../sim/simulation.ts';
+import { outcomeOf, type SeedOutcome, type Simulation } from '../../../sim/simulation.ts';
 import { PROMISES } from './checker.ts';
 import { EtcdLogWorld } from './etcd-log-world.ts';
 import { mutants } from './mutants.ts';
 
 /** What a run of many seeds must contain, on average, to prove anything. */
-const ENOUGH: Readonly<Record<string, number>> = {
+const FLOORS: Readonly<Record<string, number>> = {
   appended: 100,
   refused: 0.5,
   elected: 5,
@@ -40,6 +40,6 @@ export const simulation: Simulation = {
     const log = new EtcdLogWorld(seed, trace);
     return outcomeOf(log.world, seed, () => log.run());
   },
-  tooLittle: (totals, seeds) => shortfalls(ENOUGH, totals, seeds),
+  floors: FLOORS,
   mutants,
 };

@@ -2,9 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { simulation } from './simulation.ts';
 
 describe('the file log on a simulated disk', () => {
-  it('keeps its promises in ten worlds (npm run sim -- file-log plays more)', {
-    timeout: 30_000,
-  }, async () => {
+  it('keeps its promises in ten worlds (npm run sim -- file-log plays more)', async () => {
     for (let seed = 1; seed <= 10; seed++) {
       expect(await simulation.run(seed, { trace: false })).toMatchObject({ seed, broken: undefined });
     }

@@ -6,7 +6,6 @@
 import {
   outcomeOfAsync,
   type SeedOutcome,
-  shortfalls,
   type Simulation,
   type SimulationOptions,
 } from '../../../sim/simulation.ts';
@@ -15,7 +14,7 @@ import { FileLogWorld } from './file-log-world.ts';
 import { mutants } from './mutants.ts';
 
 /** The average counts that many seeds must reach to prove anything. */
-const ENOUGH: Readonly<Record<string, number>> = {
+const FLOORS: Readonly<Record<string, number>> = {
   appended: 50,
   refused: 0.5,
   elections: 5,
@@ -38,6 +37,6 @@ export const simulation: Omit<Simulation, 'run'> & {
     const log = new FileLogWorld(seed, trace);
     return outcomeOfAsync(log.world, seed, () => log.run());
   },
-  tooLittle: (totals, seeds) => shortfalls(ENOUGH, totals, seeds),
+  floors: FLOORS,
   mutants,
 };

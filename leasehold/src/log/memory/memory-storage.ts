@@ -4,11 +4,11 @@
  * have the file open) and never fails.
  */
 
-import type { Storage, StorageFile } from '../runtime/runtime.ts';
-import { LeaseholdError } from '../runtime/errors.ts';
+import type { Storage, StorageFile } from '../../runtime/runtime.ts';
+import { SingleError } from '../../runtime/errors.ts';
 
 /** A name that is not there. The code is that of a file system. */
-export class NoSuchFileError extends LeaseholdError {
+export class NoSuchFileError extends SingleError {
   override readonly name = 'NoSuchFileError';
   readonly code = 'ENOENT';
   readonly retryable = false;
