@@ -12,7 +12,7 @@ function between() {
   const told: string[] = [];
   let [isConnected, isTroubled] = [true, false];
   const acks = new AckTracker({
-    ...{ clock, durations: { answerMs: ANSWER_MS }, isConnected: () => isConnected },
+    ...{ clock, durations: { answerTimeoutMs: ANSWER_MS }, isConnected: () => isConnected },
     isTroubled: () => isTroubled,
     changed: (peer, isAcknowledging) =>
       told.push(`${peer} ${isAcknowledging ? 'acknowledges' : 'does not acknowledge'}`),
@@ -143,7 +143,7 @@ describe('two processes that have one id', { timeout: LONG_MS }, () => {
       timeout: LONG_MS,
     });
     const words =
-      'it acknowledges nothing that we send: another process may run under the id c, or what we send is lost';
+      'it acknowledges nothing that we send: another process may run under the name c, or what we send is lost';
     expect(c.status().peers.map(({ problem }) => problem)).toEqual([words, words]);
     expect(running.lines).toContainEqual(
       expect.objectContaining({

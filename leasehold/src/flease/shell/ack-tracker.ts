@@ -17,12 +17,12 @@
 
 import type { Runtime } from '../../runtime/runtime.ts';
 import { type Instant, later } from '../../runtime/time.ts';
-import type { Packet } from '../messages.ts';
-import type { ResolvedFleaseDurations } from '../options.ts';
+import type { Packet } from '../core/messages.ts';
+import type { ResolvedFleaseDurations } from '../core/options.ts';
 
 export interface AckTrackerOptions {
   readonly clock: Pick<Runtime, 'now'>;
-  readonly durations: Pick<ResolvedFleaseDurations, 'answerMs'>;
+  readonly durations: Pick<ResolvedFleaseDurations, 'answerTimeoutMs'>;
   /** Whether our packets can reach the peer. */
   isConnected(peer: string): boolean;
   /** Whether a reason why our packets would not count is known and was reported. */
@@ -78,7 +78,10 @@ export class AckTracker {
       this.#judge(from, heard, true);
       return;
     }
-    if (heard.unacknowledgedSince === undefined || now < later(heard.unacknowledgedSince, durations.answerMs))
+    if (
+      heard.unacknowledgedSince === undefined ||
+      now < later(heard.unacknowledgedSince, durations.answerTimeoutMs)
+    )
       return;
     if (!isConnected(from) || isTroubled(from)) {
       reset(heard);

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { instant } from '../../runtime/time.ts';
-import { Member } from '../member.ts';
-import { resolveFleaseDurations } from '../options.ts';
-import { digestOf } from '../view-digest.ts';
+import { Member } from '../core/member.ts';
+import { resolveFleaseDurations } from '../core/options.ts';
+import { digestOf } from '../core/view-digest.ts';
 import { peersAt, recoveryAt } from './at-present.ts';
 
 const VIEW = { number: 1, members: ['a', 'b'], before: undefined };

@@ -3,9 +3,9 @@
  * a quarter of a lease ago. A text for people about remaining time has to count on from there.
  */
 
-import type { PeerStatus } from '../peer-table.ts';
-import type { ClockReading } from '../group-clock.ts';
-import type { Member, Recovery } from '../member.ts';
+import type { PeerStatus } from '../core/peer-table.ts';
+import type { ClockReading } from '../core/group-clock.ts';
+import type { Member, Recovery } from '../core/member.ts';
 
 /** Why nothing is promised or asked, and for how long from this reading on. */
 export function recoveryAt(member: Member, reading: ClockReading): Recovery | undefined {

@@ -1,10 +1,10 @@
 /** The candidates that stand for leases of the group in the name of this member, in order to lead by them. */
 
 import type { Instant } from '../../runtime/time.ts';
-import { Candidate, type CandidateMember } from '../candidate.ts';
-import type { HeldLease } from '../held-lease.ts';
-import type { MemberEvent } from '../member.ts';
-import type { ElectedEvents } from '../soft-log.ts';
+import { Candidate, type CandidateMember } from '../core/candidate.ts';
+import type { HeldLease } from '../core/held-lease.ts';
+import type { MemberEvent } from '../core/member.ts';
+import type { ElectedEvents } from '../core/soft-log.ts';
 
 export interface CandidatesOptions extends Omit<CandidateMember, 'now' | 'acquire'> {
   /** As {@link CandidateMember.acquire}, of that resource. */

@@ -6,7 +6,8 @@
 
 import { getEventListeners } from 'node:events';
 import { describe, expect, it, vi } from 'vitest';
-import { NoMajorityError } from '../errors.ts';
+import { UnavailableError } from '../../runtime/errors.ts';
+import type { NoMajority } from '../core/errors.ts';
 import { freePeers, join, LEASE_MS, TestGroup } from './testing/groups.ts';
 
 const LONG_MS = 30_000;
@@ -37,7 +38,7 @@ describe('a lease that is returned', { timeout: LONG_MS }, () => {
     await using alone = await TestGroup.start(['a'], { leaseMs, clockSkewMs: 20 });
     const a = alone.of('a');
     // A group of one agrees at once; only the callers have not been told yet.
-    const asking = [a.acquire('r'), a.tryAcquire('s'), a.acquire('t', { waitMs: 10 * leaseMs })];
+    const asking = [a.acquire('r'), a.acquireIfFree('s'), a.acquire('t', { timeoutMs: 10 * leaseMs })];
     block(1.3 * leaseMs);
     for (const lease of await Promise.all(asking)) expect(lease?.isHeld()).toBe(true);
     expect(a.status()).toMatchObject({ held: 3, waiting: 0 });
@@ -105,15 +106,14 @@ describe('without a majority', { timeout: LONG_MS }, () => {
     await b.close();
     await using _ = await join('b', group.peers);
     await vi.waitUntil(() => a.status().peers[0]?.connected, { timeout: 5_000, interval: 2 });
-    const why = await a.acquire('r', { waitMs: 250 }).catch((error: unknown) => error);
-    expect(why).toBeInstanceOf(NoMajorityError);
-    const { reasons, message, code, retryable } = why as NoMajorityError;
-    expect([code, retryable, [...reasons.keys()]]).toEqual(['NO_MAJORITY', true, ['b', 'c']]);
-    expect(reasons.get('b')).toMatch(/^recovers for 0\.\d s$/);
-    expect(reasons.get('c')).toMatch(
-      /^not connected: cannot reach 127\.0\.0\.1:\d+: no process listens there/,
-    );
-    const inJson = { name: 'NoMajorityError', resource: 'r', reasons: Object.fromEntries(reasons) };
+    const why = await a.acquire('r', { timeoutMs: 250 }).catch((error: unknown) => error);
+    expect(why).toBeInstanceOf(UnavailableError);
+    const { details, message, code, retryable } = why as NoMajority;
+    const { reasons } = details;
+    expect([code, retryable, Object.keys(reasons)]).toEqual(['NO_MAJORITY', true, ['b', 'c']]);
+    expect(reasons['b']).toMatch(/^recovers for 0\.\d s$/);
+    expect(reasons['c']).toMatch(/^not connected: cannot reach 127\.0\.0\.1:\d+: no process listens there/);
+    const inJson = { name: 'UnavailableError', code: 'NO_MAJORITY', details: { resource: 'r', reasons } };
     expect(JSON.parse(JSON.stringify(why))).toMatchObject(inJson);
     expect(message).toContain(
       'no majority for "r": 2 of 3 members have to agree, and these did not: b (recovers',
@@ -122,8 +122,8 @@ describe('without a majority', { timeout: LONG_MS }, () => {
 
   it('a request that does not wait is told as well', async () => {
     await using group = await TestGroup.start(['a', 'b', 'c'], {}, 1);
-    await expect(group.of('a').tryAcquire('s')).rejects.toThrow(NoMajorityError);
-    await expect(group.of('a').holder('s')).rejects.toThrow(NoMajorityError);
+    await expect(group.of('a').acquireIfFree('s')).rejects.toThrow(UnavailableError);
+    await expect(group.of('a').holder('s')).rejects.toThrow(UnavailableError);
   });
 
   it('a request that waits goes on waiting, and gets the lease when there is a majority', async () => {

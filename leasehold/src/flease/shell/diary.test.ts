@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { listeningLogger } from '../../node/tcp/socket-script.ts';
-import type { PeerTrouble } from '../peer-table.ts';
+import type { PeerTrouble } from '../core/peer-table.ts';
 import { Diary } from './diary.ts';
 
 describe('trouble with a member', () => {
@@ -12,7 +12,7 @@ describe('trouble with a member', () => {
     [{ why: 'not-a-member' }, 'info'],
   ])('is %o: %s', (trouble, level) => {
     const logger = listeningLogger();
-    new Diary(logger).note({ kind: 'trouble', peer: 'ben', trouble });
+    new Diary(logger, { tell: () => {} }).note({ kind: 'trouble', peer: 'ben', trouble });
     expect(logger.lines).toMatchObject([
       { level, message: expect.stringMatching(/^trouble with member ben: /), member: 'ben' },
     ]);

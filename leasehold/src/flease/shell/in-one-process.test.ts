@@ -1,13 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import {
-  GroupClosedError,
-  LeaseEndedError,
-  LeaseHeldError,
-  LeaseNotHeldError,
-  NoMajorityError,
-  GroupLeftError,
-} from '../errors.ts';
-import type { FleaseLease } from './flease-lease.ts';
+import { ClosedError, InUseError, LeaseLostError, UnavailableError } from '../../runtime/errors.ts';
+import type { Lease } from './lease.ts';
 import { freePeers, join, LEASE_MS, TestGroup } from './testing/groups.ts';
 
 const LONG_MS = 30_000;
@@ -29,14 +22,14 @@ describe('three members in one process', { timeout: LONG_MS }, () => {
     const first = await a.acquire('r1');
     expect(first.isHeld()).toBe(true);
     expect(first.signal.aborted).toBe(false);
-    expect(await b.tryAcquire('r1')).toBeUndefined();
-    expect(await a.tryAcquire('r1')).toBeUndefined();
+    expect(await b.acquireIfFree('r1')).toBeUndefined();
+    expect(await a.acquireIfFree('r1')).toBeUndefined();
     expect(await b.holder('r1')).toMatchObject({ holder: 'a', number: first.number });
     await first.release();
     expect(first.isHeld()).toBe(false);
-    expect(first.signal.reason).toMatchObject({ code: 'LEASE_ENDED', how: 'released' });
+    expect(first.signal.reason).toMatchObject({ code: 'LEASE_LOST', details: { how: 'released' } });
     expect(await b.holder('r1')).toBeUndefined();
-    const second = await b.tryAcquire('r1');
+    const second = await b.acquireIfFree('r1');
     expect(second?.number).toBeGreaterThan(first.number);
   });
 
@@ -66,7 +59,7 @@ describe('three members in one process', { timeout: LONG_MS }, () => {
       waiting.push(wait(member, name));
       const other = group.of(member);
       // The other member has been told that the lease is held, and so has taken a place in the line.
-      await expect(other.acquire('r3', { waitMs: LEASE_MS / 4 })).rejects.toThrow(LeaseHeldError);
+      await expect(other.acquire('r3', { timeoutMs: LEASE_MS / 4 })).rejects.toThrow(InUseError);
     }
     await first.release();
     await Promise.all(waiting);
@@ -77,12 +70,16 @@ describe('three members in one process', { timeout: LONG_MS }, () => {
     const held = await group.of('a').acquire('r4');
     const why = await group
       .of('b')
-      .acquire('r4', { waitMs: LEASE_MS / 3 })
+      .acquire('r4', { timeoutMs: LEASE_MS / 3 })
       .catch((error: unknown) => error);
-    expect(why).toBeInstanceOf(LeaseHeldError);
-    expect(why).toMatchObject({ code: 'LEASE_HELD', retryable: true, resource: 'r4', holder: 'a' });
-    expect((why as LeaseHeldError).untilMs).toBeGreaterThan(held.validUntil - 2 * LEASE_MS);
-    await expect(group.of('a').acquire('r4', { waitMs: 10 })).rejects.toMatchObject({ holder: 'a' });
+    expect(why).toBeInstanceOf(InUseError);
+    expect(why).toMatchObject({
+      ...{ code: 'LEASE_HELD', retryable: true, details: { resource: 'r4', holder: 'a' } },
+    });
+    expect((why as InUseError).details['untilMs']).toBeGreaterThan(held.validUntil - 2 * LEASE_MS);
+    await expect(group.of('a').acquire('r4', { timeoutMs: 10 })).rejects.toMatchObject({
+      details: { holder: 'a' },
+    });
   });
 
   it('stop waiting when they are told to, and then stand in nobody’s way', async () => {
@@ -106,30 +103,25 @@ describe('three members in one process', { timeout: LONG_MS }, () => {
       taken.push(member);
     };
     const both = Promise.all([take('b'), take('c')]);
-    await group.of('a').handover(lease, 'c');
+    await lease.handover('c');
     expect(lease.isHeld()).toBe(false);
     await both;
     expect(taken).toEqual(['c', 'b']);
-    await expect(group.of('a').handover(lease, 'c')).rejects.toThrow(LeaseEndedError);
-    await expect(group.of('a').handover('r6', 'c')).rejects.toThrow(LeaseNotHeldError);
-    const others = await group.of('b').acquire('of b');
-    await expect(group.of('a').handover(others, 'c')).rejects.toThrow(LeaseNotHeldError);
+    await expect(lease.handover('c')).rejects.toThrow(LeaseLostError);
     const again = await group.of('a').acquire('again');
-    await expect(group.of('a').handover(again, 'd')).rejects.toThrow(
-      'it must be another member of the group: b, c',
-    );
-    await group.of('a').handover('again', 'b');
+    await expect(again.handover('d')).rejects.toThrow('it must be another member of the cell: b, c');
+    await again.handover('b');
     expect(again.isHeld()).toBe(false);
   });
 
-  it('do not hand over what has run out, by whatever name it is called', async () => {
+  it('do not hand over a lease that has run out', async () => {
     const lease = await group.of('a').acquire('over');
     lease.held.renewed({ number: lease.held.number, untilMs: 0 }); // The lease has expired, and nobody has looked yet.
-    await expect(group.of('a').handover('over', 'b')).rejects.toMatchObject({
-      code: 'LEASE_ENDED',
-      how: 'lapsed',
+    await expect(lease.handover('b')).rejects.toMatchObject({
+      code: 'LEASE_LOST',
+      details: { how: 'lapsed' },
     });
-    await expect(group.of('a').handover(lease, 'b')).rejects.toThrow(LeaseEndedError);
+    await expect(lease.handover('b')).rejects.toThrow(LeaseLostError);
   });
 
   it('tell who watches of every holder', async () => {
@@ -141,7 +133,7 @@ describe('three members in one process', { timeout: LONG_MS }, () => {
     await until(() => seen.length === 1);
     const first = await group.of('a').acquire('r7');
     await until(() => seen.length === 2);
-    await group.of('a').handover(first, 'b');
+    await first.handover('b');
     await group.of('b').acquire('r7');
     await until(() => seen.at(-1) === 'b');
     expect(seen.filter((one) => one !== undefined)).toEqual(['a', 'b']);
@@ -173,25 +165,29 @@ describe('three members in one process', { timeout: LONG_MS }, () => {
 
   it('are asked for a thousand things at once', async () => {
     const names = Array.from({ length: 1_000 }, (_, at) => `one of many ${at}`);
-    const leases: FleaseLease[] = await Promise.all(names.map((name) => group.of('a').acquire(name)));
-    expect(leases.every((lease) => lease.isHeld())).toBe(true);
+    const leases: Lease[] = await Promise.all(names.map((name) => group.of('a').acquire(name)));
+    // A busy machine may take so long over the last of them that the first have run out, and say so.
+    const over = leases.filter((lease) => !lease.isHeld());
+    expect(over.filter(({ how }) => how !== 'lapsed')).toEqual([]);
     expect(group.of('a').status().waiting).toBe(0);
-    expect(group.of('a').status().held).toBeGreaterThanOrEqual(1_000);
-    expect(group.of('b').status().registers).toBeGreaterThanOrEqual(1_000);
+    expect(group.of('a').status().held).toBeGreaterThanOrEqual(1_000 - over.length);
+    // A busy member asks only a majority: itself and the quicker of its peers, for each lease.
+    const registers = group.of('b').status().registers + group.of('c').status().registers;
+    expect(registers).toBeGreaterThanOrEqual(1_000);
   });
 
   it('say how they are', async () => {
     const { a } = group.peers;
     const status = group.of('b').status();
     expect(status).toMatchObject({
-      id: 'b',
-      group: 'default',
-      view: 1,
+      name: 'b',
+      instance: 'default',
+      peersVersion: 1,
       isSettled: true,
       recovery: undefined,
     });
     const [peer] = status.peers;
-    expect(peer).toMatchObject({ id: 'a', address: a, connected: true, trouble: undefined });
+    expect(peer).toMatchObject({ name: 'a', address: a, connected: true, trouble: undefined });
     expect(peer?.heardAgoMs).toBeLessThan(LEASE_MS);
     expect(peer?.clockAheadMs?.atLeast).toBeLessThanOrEqual(peer?.clockAheadMs?.atMost ?? -1);
   });
@@ -204,13 +200,13 @@ describe('members that come and go', { timeout: LONG_MS }, () => {
     const lease = await a.acquire('r');
     const next = group.of('b').acquire('r');
     const other = await group.of('b').acquire('s');
-    const refused = expect(a.acquire('s')).rejects.toThrow(GroupClosedError);
+    const refused = expect(a.acquire('s')).rejects.toThrow(ClosedError);
     await a.close();
     await refused;
     expect(lease.isHeld()).toBe(false);
-    expect(lease.signal.reason).toMatchObject({ how: 'closed' });
-    await expect(a.acquire('t')).rejects.toThrow(GroupClosedError);
-    await expect(a.ready()).rejects.toThrow(GroupClosedError);
+    expect(lease.signal.reason).toMatchObject({ details: { how: 'closed' } });
+    await expect(a.acquire('t')).rejects.toThrow(ClosedError);
+    await expect(a.ready()).rejects.toThrow(ClosedError);
     const { number } = await next;
     expect(number).toBeGreaterThan(lease.number);
     expect(Date.now()).toBeLessThan(lease.validUntil);
@@ -222,13 +218,15 @@ describe('members that come and go', { timeout: LONG_MS }, () => {
     const a = group.of('a');
     const [lease, other] = await Promise.all([a.acquire('r'), a.acquire('s')]);
     await Promise.all([group.of('b').close(), group.of('c').close()]);
-    const [handedOver, released] = [a.handover(lease, 'b'), other.release()];
+    const [handedOver, released] = [lease.handover('b'), other.release()];
     expect(lease.isHeld()).toBe(false);
-    await expect(handedOver).rejects.toMatchObject({ code: 'NO_MAJORITY', resource: 'r', retryable: true });
+    await expect(handedOver).rejects.toMatchObject({
+      ...{ code: 'OUTCOME_UNKNOWN', retryable: false, isOutcomeKnown: false, details: { resource: 'r' } },
+    });
     await expect(handedOver).rejects.toThrow(/these did not: b \(.+\), c \(.+\)/);
     await expect(released).resolves.toBeUndefined();
-    const last = await a.acquire('t', { waitMs: 1 }).catch((error: unknown) => error);
-    expect(last).toBeInstanceOf(NoMajorityError);
+    const last = await a.acquire('t', { timeoutMs: 1 }).catch((error: unknown) => error);
+    expect(last).toBeInstanceOf(UnavailableError);
   });
 
   it('say so if they were closed before a lease was handed over', async () => {
@@ -236,7 +234,7 @@ describe('members that come and go', { timeout: LONG_MS }, () => {
     const a = group.of('a');
     const lease = await a.acquire('r');
     await Promise.all([group.of('b').close(), group.of('c').close()]);
-    const refused = expect(a.handover(lease, 'b')).rejects.toThrow(GroupClosedError);
+    const refused = expect(lease.handover('b')).rejects.toThrow(ClosedError);
     await a.close();
     await refused;
   });
@@ -247,15 +245,14 @@ describe('members that come and go', { timeout: LONG_MS }, () => {
     const lease = await a.acquire('r');
     const heard: Promise<unknown>[] = [];
     lease.signal.addEventListener('abort', () => {
-      heard.push(expect(a.acquire('s')).rejects.toThrow(GroupClosedError));
+      heard.push(expect(a.acquire('s')).rejects.toThrow(ClosedError));
     });
     await a.close();
     expect(heard).toHaveLength(1);
     await Promise.all(heard);
-    expect(a.status()).toMatchObject({ held: 0, waiting: 0, gone: { why: 'closed' } });
-    await expect(a.handover('r', 'b')).rejects.toThrow(GroupClosedError);
-    await expect(a.handover(lease, 'b')).rejects.toThrow(GroupClosedError);
-    await expect(a.changeGroup({ peers: {} })).rejects.toThrow(GroupClosedError);
+    expect(a.status()).toMatchObject({ held: 0, waiting: 0, closed: { code: 'CLOSED' } });
+    await expect(lease.handover('b')).rejects.toThrow(ClosedError);
+    await expect(a.changePeers({ peers: {} })).rejects.toThrow(ClosedError);
   });
 
   it('go on when one of them is gone, and take it back when it has been silent', async () => {
@@ -265,7 +262,7 @@ describe('members that come and go', { timeout: LONG_MS }, () => {
     expect((await group.of('b').acquire('s')).isHeld()).toBe(true);
     await using again = await join('c', group.peers);
     expect(again.status().recovery?.why).toBe('began');
-    await expect(again.tryAcquire('t')).rejects.toThrow(
+    await expect(again.acquireIfFree('t')).rejects.toThrow(
       'no majority for "t": this member, c, recovers for 1.1 s: it may have forgotten',
     );
     await again.ready();
@@ -283,13 +280,16 @@ describe('a change of the group', { timeout: LONG_MS }, () => {
     const { d } = await freePeers('d');
     const { a: atA = '', b: atB = '' } = group.peers;
     const peers = { a: atA, b: atB, d: d ?? '' };
-    await using added = await join('d', peers, { view: 2, before: group.peers });
-    await Promise.all([a?.changeGroup({ peers }), b?.changeGroup({ peers })]);
-    await expect(a?.changeGroup({ peers })).rejects.toMatchObject({ code: 'GROUP_CHANGE', retryable: true });
+    await using added = await join('d', peers, { peersVersion: 2, peersBefore: group.peers });
+    await Promise.all([a?.changePeers({ peers }), b?.changePeers({ peers })]);
+    await expect(a?.changePeers({ peers })).rejects.toMatchObject({
+      code: 'CHANGE_PENDING',
+      retryable: true,
+    });
     await c?.close();
     await Promise.all([a?.settled(), b?.settled(), added.settled()]);
     await added.ready();
-    expect(added.status()).toMatchObject({ view: 2, isSettled: true });
+    expect(added.status()).toMatchObject({ peersVersion: 2, isSettled: true });
     expect(lease?.isHeld()).toBe(true);
     expect(await added.holder('r')).toMatchObject({ holder: 'a', number: lease?.number });
     await b?.close();
@@ -310,32 +310,37 @@ describe('a change of the group', { timeout: LONG_MS }, () => {
     const added = await Promise.all(
       [...next]
         .filter((member) => !old.includes(member))
-        .map((member) => join(member, peers, { view: 2, before: group.peers })),
+        .map((member) => join(member, peers, { peersVersion: 2, peersBefore: group.peers })),
     );
     await Promise.all(added.map((member) => member.ready()));
-    const present = group.members.filter(({ id }) => id !== away);
+    const present = group.members.filter(({ name }) => name !== away);
     // A caller that waits at a closed member is told so, and does not wait for ever.
     const waiting = present
-      .filter(({ id }) => !next.includes(id) && next.includes('a'))
-      .map((member) => expect(member.acquire('r')).rejects.toThrow(GroupLeftError));
-    await Promise.all(present.map((member) => member.changeGroup({ peers })));
+      .filter(({ name }) => !next.includes(name) && next.includes('a'))
+      .map((member) => expect(member.acquire('r')).rejects.toThrow(ClosedError));
+    await Promise.all(present.map((member) => member.changePeers({ peers })));
     const all = [...present, ...added];
     await Promise.all(all.map((member) => member.settled()));
-    const going = present.filter(({ id }) => !next.includes(id));
+    const going = present.filter(({ name }) => !next.includes(name));
     if (next.includes('a')) expect(lease.isHeld()).toBe(true);
     for (const member of going) {
-      await expect(member.changeGroup({ peers })).rejects.toThrow('it has left the group already');
+      await expect(member.changePeers({ peers })).rejects.toThrow('it has left the group already');
       const words = 'is not in view 2 of the group, and takes no part any more: close it';
-      expect(member.status().gone).toEqual({ why: 'left', words });
-      await expect(member.acquire('t')).rejects.toThrow(`this member, ${member.id}, ${words}`);
-      await expect(member.ready()).rejects.toMatchObject({ code: 'GROUP_LEFT', retryable: false, view: 2 });
-      await expect(member.watch('t').next()).rejects.toThrow(GroupLeftError);
+      expect(member.status().closed).toEqual({ code: 'REMOVED', words });
+      expect(await member.closed).toMatchObject({ code: 'REMOVED', details: { view: 2 } });
+      await expect(member.acquire('t')).rejects.toThrow(`this member, ${member.name}, ${words}`);
+      await expect(member.ready()).rejects.toMatchObject({
+        code: 'REMOVED',
+        retryable: false,
+        details: { view: 2 },
+      });
+      await expect(member.watch('t').next()).rejects.toThrow(ClosedError);
     }
     await Promise.all(waiting);
     await Promise.all(going.map((member) => member.close()));
-    const staying = all.filter(({ id }) => next.includes(id));
+    const staying = all.filter(({ name }) => next.includes(name));
     await Promise.all(
-      staying.map(async (member) => expect((await member.acquire(`of ${member.id}`)).isHeld()).toBe(true)),
+      staying.map(async (member) => expect((await member.acquire(`of ${member.name}`)).isHeld()).toBe(true)),
     );
     await Promise.all(added.map((member) => member.close()));
   });
@@ -347,14 +352,14 @@ describe('groups', { timeout: LONG_MS }, () => {
     expect((await one.of('a').acquire('r')).isHeld()).toBe(true);
     await using two = await TestGroup.start(['a', 'b']);
     await using _ = await two.of('a').acquire('r');
-    expect(await two.of('b').tryAcquire('r')).toBeUndefined();
+    expect(await two.of('b').acquireIfFree('r')).toBeUndefined();
   });
 
   it('of different names do not know each other', async () => {
     const one = await freePeers('a');
     const other = await freePeers('a');
-    await using first = await join('a', one, { group: 'one' });
-    await using second = await join('a', other, { group: 'two' });
+    await using first = await join('a', one, { cell: 'one' });
+    await using second = await join('a', other, { cell: 'two' });
     await Promise.all([first.ready(), second.ready()]);
     const leases = await Promise.all([first.acquire('r'), second.acquire('r')]);
     expect(leases.map((lease) => lease.isHeld())).toEqual([true, true]);

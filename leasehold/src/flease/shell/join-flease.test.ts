@@ -1,12 +1,12 @@
 import { describe, expect, it, vi } from 'vitest';
 import { framed } from '../../node/tcp/frame-writer.ts';
 import { listeningLogger, RawPeer } from '../../node/tcp/socket-script.ts';
-import { InvalidOptionError } from '../../runtime/errors.ts';
-import { RESOURCE_BYTES_MAX } from '../messages.ts';
+import { InvalidArgumentError } from '../../runtime/errors.ts';
+import { RESOURCE_BYTES_MAX } from '../core/messages.ts';
 import { FLEASE_PROTOCOL } from '../wire/codec.ts';
-import { encodePacket } from '../wire/encode.ts';
+import { encodePacket } from '../wire/packet.ts';
 import { GREETING } from '../wire/samples.ts';
-import type { AcquireOptions } from './flease.ts';
+import type { CallOptions } from '../../runtime/handle.ts';
 import { type JoinFleaseOptions, joinFlease } from './join-flease.ts';
 import { PortInUseError } from '../../node/tcp/errors.ts';
 import { freePeers, join, LEASE_MS, SKEW_MS, TestGroup } from './testing/groups.ts';
@@ -20,45 +20,52 @@ const PEERS = { a: '127.0.0.1:7500', b: '127.0.0.1:7501' };
 
 describe('joining a group', { timeout: LONG_MS }, () => {
   it.each<[string, object, string]>([
-    ['without a name', { peers: PEERS }, 'option id is undefined'],
-    ['without peers', { id: 'a' }, 'option peers is undefined, but it must name the members'],
-    ['with no peers', { id: 'a', peers: {} }, 'a group needs a member'],
+    ['without a name', { peers: PEERS }, 'option name is undefined'],
+    ['without peers', { name: 'a' }, 'option peers is undefined, but it must name the members'],
+    ['with no peers', { name: 'a', peers: {} }, 'a group needs a member'],
     [
       'with peers that it is not among',
-      { id: 'c', peers: PEERS },
+      { name: 'c', peers: PEERS },
       'c, which is this member, must be among them',
     ],
     [
       'with two members at one address',
-      { id: 'a', peers: { ...PEERS, c: PEERS.a } },
+      { name: 'a', peers: { ...PEERS, c: PEERS.a } },
       'a and c cannot both be there',
     ],
     [
       'with an address that is none',
-      { id: 'a', peers: { a: 'here' } },
+      { name: 'a', peers: { a: 'here' } },
       'option peers.a is here, but it must be host:port',
     ],
-    ['with a misspelt option', { id: 'a', peers: PEERS, leaseSeconds: 3 }, 'there is no such option'],
+    ['with a misspelt option', { name: 'a', peers: PEERS, leaseSeconds: 3 }, 'there is no such option'],
     [
       'with clocks too far apart',
-      { id: 'a', peers: PEERS, leaseMs: 100, clockSkewMs: 100 },
+      { name: 'a', peers: PEERS, leaseMs: 100, clockSkewMs: 100 },
       'option clockSkewMs',
     ],
-    ['with a view that is none', { id: 'a', peers: PEERS, view: 0 }, 'option view'],
+    ['with a version that is none', { name: 'a', peers: PEERS, peersVersion: 0 }, 'option peersVersion'],
     [
-      'with members before the first view',
-      { id: 'a', peers: PEERS, before: { a: PEERS.a } },
-      'option view is 1, but it must be at least 2 where before is given',
+      'with members before the first version',
+      { name: 'a', peers: PEERS, peersBefore: { a: PEERS.a } },
+      'option peersVersion is 1, but it must be at least 2 where peersBefore is given',
     ],
-    ['on an open address', { id: 'a', peers: { a: '0.0.0.0:7500' } }, 'or say insecure: true'],
+    ['on an open address', { name: 'a', peers: { a: '0.0.0.0:7500' } }, 'or say insecure: true'],
     [
       'listening on one',
-      { id: 'a', peers: PEERS, listen: '10.0.0.1:7500' },
+      { name: 'a', peers: PEERS, listen: '10.0.0.1:7500' },
       'option listen is 10.0.0.1:7500',
     ],
+    [
+      'with another address than that in its peers',
+      { name: 'a', peers: PEERS, advertise: '10.0.0.1:7500' },
+      'option advertise is 10.0.0.1:7500, but it must be 127.0.0.1:7500, as in peers',
+    ],
+    ['with no time', { name: 'a', peers: PEERS, timeoutMs: 0 }, 'option timeoutMs is 0'],
+    ['with a signal that is none', { name: 'a', peers: PEERS, signal: 'stop' }, 'option signal is'],
   ])('%s is refused', async (_, options, why) => {
     const joining = joinFlease(options as JoinFleaseOptions);
-    await expect(joining).rejects.toThrow(InvalidOptionError);
+    await expect(joining).rejects.toThrow(InvalidArgumentError);
     await expect(joining).rejects.toThrow(why);
   });
 
@@ -70,11 +77,35 @@ describe('joining a group', { timeout: LONG_MS }, () => {
     await expect(second).rejects.toThrow('is in use; another process may be a already');
   });
 
+  it('is given up with the reason of its signal, and nothing listens then', async () => {
+    const peers = await freePeers('a');
+    const stop = new AbortController();
+    const reason = new Error('stop');
+    const joining = join('a', peers, { signal: stop.signal });
+    stop.abort(reason);
+    await expect(joining).rejects.toBe(reason);
+    await expect(join('a', peers, { signal: stop.signal })).rejects.toBe(reason);
+    await until(async () => {
+      const next = await join('a', peers).catch(() => undefined);
+      await next?.close();
+      return next !== undefined;
+    });
+  });
+
+  it('gives a member that its signal closes', async () => {
+    const stop = new AbortController();
+    await using group = await TestGroup.start(['a'], { signal: stop.signal });
+    const lease = await group.of('a').acquire('r');
+    stop.abort();
+    expect(await group.of('a').closed).toBeUndefined();
+    expect([lease.isHeld(), lease.how]).toEqual([false, 'closed']);
+  });
+
   it('says once that strangers can speak for members, if it is to listen beyond loopback without TLS', async () => {
     const logger = listeningLogger();
     // An address that no machine has: the line is written before the failure to listen is known.
     const peers = { a: '192.0.2.1:7500' };
-    await expect(joinFlease({ id: 'a', peers, insecure: true, logger })).rejects.toThrow('cannot listen');
+    await expect(joinFlease({ name: 'a', peers, insecure: true, logger })).rejects.toThrow('cannot listen');
     const warnings = logger.lines.filter(({ level }) => level === 'warn');
     expect(warnings).toMatchObject([
       { message: expect.stringContaining('listens beyond loopback without TLS'), listen: '192.0.2.1:7500' },
@@ -91,7 +122,7 @@ describe('joining a group', { timeout: LONG_MS }, () => {
     expect(said).toContain('ready: this member can acquire leases');
     const warned = logger.lines.filter(({ level }) => level === 'warn').map(({ message }) => message);
     expect([...new Set(warned)]).toEqual([
-      'a group of two: while either is down, no lease can be held; three tolerate one',
+      'a cell of two: while either is down, no lease can be held; three tolerate one',
     ]);
     expect(group.members).toHaveLength(2);
   });
@@ -113,13 +144,13 @@ describe('joining a group', { timeout: LONG_MS }, () => {
     await using _ = await join('b', { a, b, c });
     await wrong.ready();
     await until(() => wrong.status().peers.some(({ problem }) => problem?.includes('is b of group')));
-    const why = await wrong.acquire('r', { waitMs: 100 }).catch((error: Error) => error.message);
+    const why = await wrong.acquire('r', { timeoutMs: 100 }).catch((error: Error) => error.message);
     expect(why).toContain(`at ${b} is b of group default, not c of default: mend the addresses in peers`);
   });
 
   it('finds out that a member is of another group', async () => {
     const peers = await freePeers('a', 'b');
-    await using wrong = await join('a', peers, { group: 'night' });
+    await using wrong = await join('a', peers, { cell: 'night' });
     await using _ = await join('b', peers);
     await until(() => wrong.status().peers[0]?.problem?.includes('is b of group'));
     expect(wrong.status().peers[0]?.problem).toBe(
@@ -154,7 +185,7 @@ describe('a member that recovers after its start', { timeout: LONG_MS }, () => {
     write.mockImplementation((text) => written.push(String(text)) > 0);
     try {
       const peers = await freePeers('a');
-      await using _ = await joinFlease({ id: 'a', peers, ...options });
+      await using _ = await joinFlease({ name: 'a', peers, ...options });
     } finally {
       write.mockRestore();
     }
@@ -210,8 +241,8 @@ describe('a member', { timeout: LONG_MS }, () => {
   ])('does not take %j for a resource', async (resource, why) => {
     await using a = await join('a', await freePeers('a'));
     const name = resource as string;
-    for (const ask of [() => a.acquire(name), () => a.tryAcquire(name), () => a.holder(name)]) {
-      await expect(ask()).rejects.toThrow(InvalidOptionError);
+    for (const ask of [() => a.acquire(name), () => a.acquireIfFree(name), () => a.holder(name)]) {
+      await expect(ask()).rejects.toThrow(InvalidArgumentError);
       await expect(ask()).rejects.toThrow(why);
     }
   });
@@ -221,7 +252,7 @@ describe('a member', { timeout: LONG_MS }, () => {
     async (signal) => {
       await using a = await join('a', await freePeers('a'));
       await expect(a.acquire('r', { signal: signal as unknown as AbortSignal })).rejects.toMatchObject({
-        ...{ code: 'INVALID_OPTION', option: 'signal', rule: 'it must be an AbortSignal' },
+        ...{ code: 'INVALID_OPTION', details: { option: 'signal', rule: 'it must be an AbortSignal' } },
       });
       expect(a.status().waiting).toBe(0);
     },
@@ -233,20 +264,22 @@ describe('a member', { timeout: LONG_MS }, () => {
     expect((await group.of('a').acquire(longest)).resource).toBe(longest);
   });
 
-  it('that is alone in its group has nobody to hand over to', async () => {
+  it('that is alone in its cell has nobody to hand over to', async () => {
     await using a = await join('a', await freePeers('a'));
-    await expect(a.handover('r', 'b')).rejects.toThrow(
-      'option to is b, but it must be another member of the group, and there is none',
+    await a.ready();
+    const lease = await a.acquire('r');
+    await expect(lease.handover('b')).rejects.toThrow(
+      'option to is b, but it must be another member of the cell, and there is none',
     );
   });
 
   it('refuses to wait in a way that makes no sense', async () => {
     await using a = await join('a', await freePeers('a'));
-    for (const waitMs of [-1, 0, Number.NaN, '500' as unknown as number]) {
-      await expect(a.acquire('r', { waitMs })).rejects.toThrow(
-        `option waitMs is ${waitMs}, but it must be a number of milliseconds above 0; who does not want to wait uses tryAcquire`,
+    for (const timeoutMs of [-1, 0, Number.NaN, '500' as unknown as number]) {
+      await expect(a.acquire('r', { timeoutMs })).rejects.toThrow(
+        `option timeoutMs is ${timeoutMs}, but it must be a number of milliseconds above 0; a caller that does not want to wait uses acquireIfFree`,
       );
     }
-    await expect(a.acquire('r', { timeout: 3 } as AcquireOptions)).rejects.toThrow('there is no such option');
+    await expect(a.acquire('r', { timeout: 3 } as CallOptions)).rejects.toThrow('there is no such option');
   });
 });

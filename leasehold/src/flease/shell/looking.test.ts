@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { HandMovedRuntime } from '../../node/tcp/socket-script.ts';
-import { GroupClosedError, NoMajorityError } from '../errors.ts';
+import { ClosedError } from '../../runtime/errors.ts';
+import { memberClosed, noMajority } from '../core/errors.ts';
 import { type Holder, looking } from './looking.ts';
 
 const LEASE_MS = 1_000;
 const ADA: Holder = { holder: 'ada', number: 7, validUntil: 5_000 };
-const NOBODY_KNOWS = new NoMajorityError('r', new Map(), 'too few answer');
+const NOBODY_KNOWS = noMajority('r', new Map(), 'too few answer');
 
 /** Polls by a clock that is moved by hand, and finds the given results one after the other; an error is thrown. */
 function bench(...finds: readonly (Holder | Error | undefined)[]) {
@@ -65,6 +66,6 @@ describe('a look for the holder of a resource, again and again', () => {
   });
 
   it('ends if it cannot be asked any more', async () => {
-    await expect(bench(new GroupClosedError()).looks.next()).rejects.toThrow(GroupClosedError);
+    await expect(bench(memberClosed()).looks.next()).rejects.toThrow(ClosedError);
   });
 });

@@ -6,7 +6,7 @@
 
 import { unlessAborted } from '../../runtime/on-abort.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
-import { NoMajorityError } from '../errors.ts';
+import { isNoMajority, type NoMajority } from '../core/errors.ts';
 import { pause } from '../../runtime/pause.ts';
 
 /** The member that holds a lease. */
@@ -18,12 +18,12 @@ export interface Holder {
 }
 
 /** The holder, undefined if the lease is free; or why the holder is unknown. */
-export type Look = { readonly holder: Holder | undefined } | { readonly error: NoMajorityError };
+export type Look = { readonly holder: Holder | undefined } | { readonly error: NoMajority };
 
 export interface Looking {
   readonly runtime: Runtime;
   readonly leaseMs: number;
-  /** @throws {NoMajorityError} if nobody knows */
+  /** @throws {UnavailableError} `NO_MAJORITY` if nobody knows */
   ask(): Promise<Holder | undefined>;
   /** Ends the generator, with the signal's reason. */
   readonly signal: AbortSignal | undefined;
@@ -59,7 +59,7 @@ async function asked(ask: Looking['ask']): Promise<Look> {
   try {
     return { holder: await ask() };
   } catch (error) {
-    if (error instanceof NoMajorityError) return { error };
+    if (isNoMajority(error)) return { error };
     throw error;
   }
 }

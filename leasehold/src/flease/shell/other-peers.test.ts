@@ -1,8 +1,9 @@
 /** Somebody edits the list of peers and restarts members one by one, without a higher view, or without those before. */
 
 import { describe, expect, it, vi } from 'vitest';
-import { NoMajorityError } from '../errors.ts';
-import type { Flease } from './flease.ts';
+import { UnavailableError } from '../../runtime/errors.ts';
+import type { NoMajority } from '../core/errors.ts';
+import type { FleaseMember } from './flease-member.ts';
 import { freePeers, join, LEASE_MS } from './testing/groups.ts';
 
 const LONG_MS = 30_000;
@@ -15,11 +16,12 @@ async function twoLists() {
 
 const until = (isSo: () => boolean): Promise<boolean> =>
   vi.waitUntil(isSo, { timeout: LONG_MS, interval: 5 });
-const troubleWith = (member: Flease, peer: string): string | undefined =>
-  member.status().peers.find(({ id }) => id === peer)?.trouble?.why;
-const isKeptOut = (member: Flease, why = 'other-members'): boolean => member.status().recovery?.why === why;
-const whyNot = (member: Flease): Promise<unknown> =>
-  member.acquire('job', { waitMs: LEASE_MS }).catch((error: unknown) => error);
+const troubleWith = (member: FleaseMember, peer: string): string | undefined =>
+  member.status().peers.find(({ name }) => name === peer)?.trouble?.why;
+const isKeptOut = (member: FleaseMember, why = 'other-members'): boolean =>
+  member.status().recovery?.why === why;
+const whyNot = (member: FleaseMember): Promise<unknown> =>
+  member.acquire('job', { timeoutMs: LEASE_MS }).catch((error: unknown) => error);
 
 describe('members that were started with other peers in the same view', { timeout: LONG_MS }, () => {
   it('take nothing from those that were there before, and hold nothing beside them', async () => {
@@ -35,8 +37,8 @@ describe('members that were started with other peers in the same view', { timeou
     await until(() => isKeptOut(b));
     await d.ready(); // It hears of nobody but b.
     const why = await whyNot(d);
-    expect(why).toBeInstanceOf(NoMajorityError);
-    expect((why as NoMajorityError).reasons.get('b')).toBe(
+    expect(why).toBeInstanceOf(UnavailableError);
+    expect((why as NoMajority).details.reasons['b']).toBe(
       'recovers when its clock, or its peers, are corrected; its log says which',
     );
     expect(held.isHeld()).toBe(true);
@@ -72,8 +74,8 @@ describe('members that were started with other peers in the same view', { timeou
     await until(() => isKeptOut(a) && isKeptOut(b));
     await Promise.all([c.ready(), d.ready()]);
     const reasons = await Promise.all([a, b, c, d].map(whyNot));
-    for (const why of reasons) expect(why).toBeInstanceOf(NoMajorityError);
-    expect((reasons[0] as NoMajorityError).reasons.get('a')).toMatch(
+    for (const why of reasons) expect(why).toBeInstanceOf(UnavailableError);
+    expect((reasons[0] as NoMajority).details.reasons['a']).toMatch(
       /^recovers: another member has other peers in the same view; /,
     );
   });
@@ -88,11 +90,11 @@ describe('members that were started in the next view as if all had moved', { tim
     await Promise.all([restarted, b, c].map((member) => member.ready()));
     const held = await b.acquire('job');
     await restarted.close();
-    const next = { view: 2 };
+    const next = { peersVersion: 2 };
     await using a = await join('a', edited, next);
     await using d = await join('d', edited, next);
     await until(() => isKeptOut(a, 'earlier-view'));
-    expect(await whyNot(d)).toBeInstanceOf(NoMajorityError);
+    expect(await whyNot(d)).toBeInstanceOf(UnavailableError);
     expect([held.isHeld(), troubleWith(a, 'b'), troubleWith(b, 'a')]).toEqual([
       ...[true, 'earlier-view', 'later-view'],
     ]);

@@ -2,26 +2,27 @@
 
 import { Buffer } from 'node:buffer';
 import { checkPeers as checkPeerNames, type Peers } from '../../node/mesh/peers-option.ts';
-import { InvalidOptionError } from '../../runtime/errors.ts';
+import { invalidOption } from '../../runtime/errors.ts';
 import { textOption } from '../../runtime/text-option.ts';
-import { NAME_CHARACTERS_MAX, RESOURCE_BYTES_MAX } from '../messages.ts';
+import { RESOURCE_BYTES_MAX } from '../core/messages.ts';
+import { NAME_CHARACTERS_MAX } from '../core/view.ts';
 
 export { checkAddress, type Peers } from '../../node/mesh/peers-option.ts';
 
-/** @throws {InvalidOptionError} for a malformed list, or for two members at one address */
+/** @throws {InvalidArgumentError} for a malformed list, or for two members at one address */
 export const checkPeers = (option: string, peers: Peers): ReadonlyMap<string, string> =>
   checkPeerNames(option, peers, NAME_CHARACTERS_MAX);
 
-/** @throws {InvalidOptionError} unless it is the name of a resource */
+/** @throws {InvalidArgumentError} unless it is the name of a resource */
 export function checkResource(resource: unknown): void {
   if (typeof resource !== 'string' || resource === '') {
-    throw new InvalidOptionError('resource', resource, 'it must be a text that names something');
+    throw invalidOption('resource', resource, 'it must be a text that names something');
   }
   if (isAscii(resource) && resource.length <= RESOURCE_BYTES_MAX) return;
   const bytes = Buffer.byteLength(resource);
   if (bytes > RESOURCE_BYTES_MAX) {
     const rule = `it must have at most ${RESOURCE_BYTES_MAX} bytes in UTF-8, and has ${bytes}`;
-    throw new InvalidOptionError('resource', `${resource.slice(0, 32)}…`, rule);
+    throw invalidOption('resource', `${resource.slice(0, 32)}…`, rule);
   }
   textOption('resource', resource, RESOURCE_BYTES_MAX);
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { HeldLease } from '../held-lease.ts';
+import { HeldLease } from '../core/held-lease.ts';
 import { PendingReleases } from './pending-releases.ts';
 
 const leaving = (number: number): HeldLease => {

@@ -1,6 +1,6 @@
 /** Leases that were released, until the other members have been told or there is nothing to tell any more. */
 
-import type { HeldLease } from '../held-lease.ts';
+import type { HeldLease } from '../core/held-lease.ts';
 
 interface PendingRelease {
   readonly over: Promise<void>;

@@ -10,18 +10,20 @@
  */
 
 import type { ProgressCheck } from '../../node/service/progress.ts';
-import { majorityOf, Quorums, type View } from '../view.ts';
-import { seconds } from '../wording.ts';
-import type { Flease } from './flease.ts';
+import { majorityOf, Quorums, type View } from '../core/view.ts';
+import { seconds } from '../core/wording.ts';
 import type { FleaseStatus, PeerStatus } from './status.ts';
 
-export const progressChecks = (member: Pick<Flease, 'status' | 'view'>): readonly ProgressCheck[] => [
+export const progressChecks = (member: {
+  readonly view: View;
+  status(): FleaseStatus;
+}): readonly ProgressCheck[] => [
   {
-    name: 'group',
+    name: 'cell',
     afterMs: 0,
     standsStill: () => {
-      const { gone, recovery } = member.status();
-      const why = gone ?? recovery;
+      const { closed, recovery } = member.status();
+      const why = closed ?? recovery;
       return why && `it ${why.words}`;
     },
   },
@@ -29,16 +31,19 @@ export const progressChecks = (member: Pick<Flease, 'status' | 'view'>): readonl
 ];
 
 /** Undefined if a majority is heard or nothing needs one, or if this member takes no part: that is another check's. */
-export function whyNoMajority(status: FleaseStatus, view: View): string | undefined {
-  const { id, leaseMs, peers, gone, recovery, held, waiting } = status;
-  if (gone !== undefined || recovery !== undefined || held + waiting === 0) return undefined;
+export function whyNoMajority(
+  status: Pick<FleaseStatus, 'name' | 'leaseMs' | 'peers' | 'closed' | 'recovery' | 'held' | 'waiting'>,
+  view: View,
+): string | undefined {
+  const { name, leaseMs, peers, closed, recovery, held, waiting } = status;
+  if (closed !== undefined || recovery !== undefined || held + waiting === 0) return undefined;
   const quorums = new Quorums(view);
   const missing = peers.filter((peer) => !isHeard(peer, leaseMs));
   const heard = quorums.everybody.filter(
-    (member) => member === id || !missing.some((peer) => peer.id === member),
+    (member) => member === name || !missing.some((peer) => peer.name === member),
   );
   if (quorums.suffices(heard.reduce((set, member) => quorums.with(set, member), 0))) return undefined;
-  const names = missing.map((peer) => `${peer.id} (${whyNotHeard(peer)})`).join(', ');
+  const names = missing.map((peer) => `${peer.name} (${whyNotHeard(peer)})`).join(', ');
   const needed = `${majorityOf(view.members.length)} of ${view.members.length} members`;
   return `it hears too few members to renew a lease: ${needed} are needed, and these are missing: ${names}`;
 }

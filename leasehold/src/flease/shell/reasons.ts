@@ -5,12 +5,18 @@
 
 import type { Runtime } from '../../runtime/runtime.ts';
 import { type Instant, later } from '../../runtime/time.ts';
-import type { PeerStatus } from '../peer-table.ts';
-import type { RefusalCause } from '../attempt.ts';
-import { LeaseHeldError, NoMajorityError } from '../errors.ts';
-import type { Member } from '../member.ts';
-import type { Item, Packet, Refused } from '../messages.ts';
-import { disagreementWords, peerRecoveryWords, seconds, recoveryWords, troubleWords } from '../wording.ts';
+import type { PeerStatus } from '../core/peer-table.ts';
+import type { RefusalCause } from '../core/attempt.ts';
+import { leaseHeld, type NoMajority, noMajority } from '../core/errors.ts';
+import type { Member } from '../core/member.ts';
+import type { Item, Packet, Refused } from '../core/messages.ts';
+import {
+  disagreementWords,
+  peerRecoveryWords,
+  seconds,
+  recoveryWords,
+  troubleWords,
+} from '../core/wording.ts';
 import { peersAt, recoveryAt } from './at-present.ts';
 import type { Ways } from './status.ts';
 
@@ -65,26 +71,22 @@ export class Reasons {
    * @param own the lease on the resource that another caller in this process has
    */
   whyNot(resource: string, own: { readonly validUntil: number } | undefined, waitedMs: number): Error {
-    if (own !== undefined) return new LeaseHeldError(resource, this.#id, own.validUntil, waitedMs);
+    if (own !== undefined) return leaseHeld(resource, this.#id, own.validUntil, waitedMs);
     const { seen, refusals } = this.#member.waitingFor(resource);
     const isHeld = seen !== undefined && refusals === undefined && this.#member.recovery === undefined;
     if (!isHeld) return this.noMajority(resource, refusals);
     const holder = seen.state === 'left' ? (seen.successor ?? seen.holder) : seen.holder;
-    return new LeaseHeldError(resource, holder, seen.untilMs, waitedMs);
+    return leaseHeld(resource, holder, seen.untilMs, waitedMs);
   }
 
   /** @param refusals the members that refused, and why; undefined: no member has answered yet */
-  noMajority(resource: string, refusals: ReadonlyMap<string, RefusalCause> | undefined): NoMajorityError {
+  noMajority(resource: string, refusals: ReadonlyMap<string, RefusalCause> | undefined): NoMajority {
     const reading = { now: this.#clock.now(), wallMs: this.#clock.wallMs() };
     const recovery = recoveryAt(this.#member, reading);
     if (recovery !== undefined) {
       const words = recoveryWords(recovery.why, recovery.forMs);
       // The answers of the others would not matter, and nobody has asked them.
-      return new NoMajorityError(
-        resource,
-        new Map([[this.#id, words]]),
-        `this member, ${this.#id}, ${words}`,
-      );
+      return noMajority(resource, new Map([[this.#id, words]]), `this member, ${this.#id}, ${words}`);
     }
     const reasons = new Map<string, string>();
     if (refusals?.has(this.#id)) {
@@ -94,7 +96,7 @@ export class Reasons {
       if (refusals !== undefined && !refusals.has(id)) continue;
       reasons.set(id, peerReason(refusals?.get(id), { ...known, ...this.#factsOf(id) }));
     }
-    return new NoMajorityError(resource, reasons, disagreementWords(this.#member.view, reasons));
+    return noMajority(resource, reasons, disagreementWords(this.#member.view, reasons));
   }
 
   #factsOf(peer: string): Pick<PeerFacts, 'connected' | 'problem' | 'recoversInMs'> {

@@ -7,15 +7,16 @@
 import { onAbort } from '../../runtime/on-abort.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { later } from '../../runtime/time.ts';
-import type { Request } from '../resource-state.ts';
-import type { Lease } from '../lease.ts';
-import type { FleaseLease } from './flease-lease.ts';
+import type { Request } from '../core/resource-state.ts';
+import type { Lease as WrittenLease } from '../core/lease.ts';
+import type { CallOptions } from '../../runtime/handle.ts';
+import type { Lease } from './lease.ts';
 
 /** The type of the answer to each kind of request. */
 export interface Answers {
-  readonly acquire: FleaseLease;
-  readonly try: FleaseLease | undefined;
-  readonly ask: Lease | undefined;
+  readonly acquire: Lease;
+  readonly try: Lease | undefined;
+  readonly ask: WrittenLease | undefined;
 }
 
 type Kind = Request['kind'];
@@ -29,11 +30,6 @@ export interface PendingOf<K extends Kind> {
 }
 
 export type Pending = { [K in Kind]: PendingOf<K> }[Kind];
-
-export interface Patience {
-  readonly signal?: AbortSignal | undefined;
-  readonly waitMs?: number | undefined;
-}
 
 export class Requests {
   readonly #runtime: Runtime;
@@ -83,15 +79,19 @@ export class Requests {
    *
    * @param giveUp withdraws the request, and returns why the request failed
    */
-  limit<K extends Kind>(pending: PendingOf<K>, { signal, waitMs }: Patience, giveUp: () => unknown): void {
+  limit<K extends Kind>(
+    pending: PendingOf<K>,
+    { signal, timeoutMs }: CallOptions,
+    giveUp: () => unknown,
+  ): void {
     const stop = (why: () => unknown): void => {
       if (this.take(pending.id) !== undefined) reject(why());
     };
     const abort = (): void => stop(() => (giveUp(), signal?.reason));
     const timer =
-      waitMs === undefined || waitMs === Number.POSITIVE_INFINITY
+      timeoutMs === undefined || timeoutMs === Number.POSITIVE_INFINITY
         ? undefined
-        : this.#runtime.wakeAt(later(this.#runtime.now(), waitMs), () => stop(giveUp));
+        : this.#runtime.wakeAt(later(this.#runtime.now(), timeoutMs), () => stop(giveUp));
     const aborting = onAbort(signal, abort);
     const done = (): void => {
       timer?.[Symbol.dispose]();

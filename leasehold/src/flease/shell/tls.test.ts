@@ -38,10 +38,12 @@ describe('a group with TLS', { timeout: LONG_MS }, () => {
     await using _c = await join('c', group.peers);
     const why = await group
       .of('a')
-      .acquire('r', { waitMs: 2_500 })
+      .acquire('r', { timeoutMs: 2_500 })
       .catch((error: Error) => error.message);
     expect(why).toMatch(/no majority for "r".*b \(not connected: .*c \(not connected: /);
-    expect(why).toMatch(/c \(.*the other side does not speak TLS as we do, or not at all/);
+    expect(why).toMatch(
+      /b \(.*is of another: .*c \(.*a token or tls is set here, but 127\.0\.0\.1:\d+ speaks plaintext/,
+    );
     expect(
       group
         .of('a')
@@ -57,8 +59,8 @@ describe('a group with TLS', { timeout: LONG_MS }, () => {
       cert: string;
       key: string;
     };
-    await expect(joinFlease({ id: 'a', peers, tls })).rejects.toThrow('option tls.key is undefined');
-    await expect(joinFlease({ id: 'a', peers, tls: { ...tls, key: 'k' } })).rejects.toThrow(
+    await expect(joinFlease({ name: 'a', peers, tls })).rejects.toThrow('option tls.key is undefined');
+    await expect(joinFlease({ name: 'a', peers, tls: { ...tls, key: 'k' } })).rejects.toThrow(
       /^option tls\.ca is "\/nowhere\/ca\.pem", but it cannot be read: ENOENT/,
     );
   });

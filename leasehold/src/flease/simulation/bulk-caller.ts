@@ -7,9 +7,9 @@
 import { later } from '../../runtime/time.ts';
 import type { SimRuntime } from '../../sim/process.ts';
 import type { Random } from '../../sim/random.ts';
-import type { MemberEvent } from '../member.ts';
-import { ITEMS_ENOUGH } from '../outbox.ts';
-import type { HeldLease } from '../held-lease.ts';
+import type { MemberEvent } from '../core/member.ts';
+import { ITEMS_ENOUGH } from '../core/messages.ts';
+import type { HeldLease } from '../core/held-lease.ts';
 import type { Mood, Occupied } from './callers.ts';
 import type { FleaseNode } from './node.ts';
 

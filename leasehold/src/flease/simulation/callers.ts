@@ -9,8 +9,8 @@
 import { type Instant, later } from '../../runtime/time.ts';
 import type { SimRuntime } from '../../sim/process.ts';
 import type { Random } from '../../sim/random.ts';
-import type { HeldLease } from '../held-lease.ts';
-import type { MemberEvent } from '../member.ts';
+import type { HeldLease } from '../core/held-lease.ts';
+import type { MemberEvent } from '../core/member.ts';
 import type { Checker } from './checker.ts';
 import type { FleaseNode } from './node.ts';
 
@@ -88,7 +88,7 @@ export class Caller implements Occupied {
     const mood = this.#mood();
     if (mood === 'in-turn') this.#turns += 1;
     if (this.#turns > TURNS) return;
-    const idleMs = this.#isPolling ? this.#node.durations.answerMs / 4 : this.#demand.idleMs;
+    const idleMs = this.#isPolling ? this.#node.durations.answerTimeoutMs / 4 : this.#demand.idleMs;
     this.#after(mood === 'in-turn' ? 1 : this.#random.between(0, idleMs), () => this.#act());
   }
 
@@ -96,7 +96,7 @@ export class Caller implements Occupied {
     const random = this.#random;
     const mood = this.#mood();
     if (mood === 'at-rest') {
-      this.#after(this.#node.durations.answerMs / 4, () => this.#act());
+      this.#after(this.#node.durations.answerTimeoutMs / 4, () => this.#act());
       return;
     }
     const { resources } = this.#demand;
@@ -132,8 +132,8 @@ export class Caller implements Occupied {
     }
     const { held } = event;
     this.#held = held;
-    const { answerMs } = this.#node.durations;
-    const holdMs = this.#mood() === 'as-they-like' ? this.#random.pick(this.#demand.holdMs) : answerMs;
+    const { answerTimeoutMs } = this.#node.durations;
+    const holdMs = this.#mood() === 'as-they-like' ? this.#random.pick(this.#demand.holdMs) : answerTimeoutMs;
     this.#after(holdMs * this.#random.next(), () => this.#letGo(held));
     this.#work(held);
   }

@@ -87,11 +87,13 @@ function forget({ world, nodes, drawn }: FleaseWorld): void {
 /** Runs as long as some process is busy, and checks that no request waits for too long. */
 function playOut(flease: FleaseWorld, areBusy: () => boolean): void {
   const { world, drawn, nodes } = flease;
-  const { leaseMs, clockSkewMs, answerMs } = drawn.durations;
+  const { leaseMs, clockSkewMs, answerTimeoutMs } = drawn.durations;
   const beganMs = world.trueMs;
   const contenders = nodes.length * drawn.callersEach;
   const boundMs =
-    (contenders + 1) * ANSWERS_PER_TURN * answerMs + Math.max(...drawn.holdMs) + 2 * (leaseMs + clockSkewMs);
+    (contenders + 1) * ANSWERS_PER_TURN * answerTimeoutMs +
+    Math.max(...drawn.holdMs) +
+    2 * (leaseMs + clockSkewMs);
   while (areBusy() || isAnythingHeld(flease)) {
     nobodyStarves(flease, beganMs, boundMs);
     if (world.trueMs > beganMs + 10 * boundMs) throw world.broken('progress', 'it does not come to an end');

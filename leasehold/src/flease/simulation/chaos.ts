@@ -6,7 +6,7 @@ import type { Random } from '../../sim/random.ts';
 import { seeCalm } from './calm.ts';
 import { drawWorld } from './drawn-world.ts';
 import { FleaseWorld } from './flease-world.ts';
-import { majorityOf } from '../view.ts';
+import { majorityOf } from '../core/view.ts';
 import type { FleaseNode } from './node.ts';
 
 const TROUBLES = [
@@ -104,8 +104,8 @@ export class Chaos {
   #shutDown(node: FleaseNode): void {
     const { incarnation } = node.process;
     node.process.perform(() => node.releaseAll());
-    const { answerMs } = this.flease.drawn.durations;
-    this.flease.world.after(this.#random.between(0, answerMs), () => {
+    const { answerTimeoutMs } = this.flease.drawn.durations;
+    this.flease.world.after(this.#random.between(0, answerTimeoutMs), () => {
       if (this.#isOver || !node.process.alive || node.process.incarnation !== incarnation) return;
       node.process.crash();
       this.#startWithin(node, 0);

@@ -20,13 +20,13 @@
  */
 
 import type { World } from '../../sim/world.ts';
-import type { Request } from '../resource-state.ts';
-import type { HeldLease } from '../held-lease.ts';
-import type { Lease } from '../lease.ts';
-import type { MemberEvent } from '../member.ts';
-import type { Packet } from '../messages.ts';
-import type { ResolvedFleaseDurations } from '../options.ts';
-import { ITEMS_ENOUGH } from '../outbox.ts';
+import type { Request } from '../core/resource-state.ts';
+import type { HeldLease } from '../core/held-lease.ts';
+import type { Lease } from '../core/lease.ts';
+import type { MemberEvent } from '../core/member.ts';
+import type { Packet } from '../core/messages.ts';
+import type { ResolvedFleaseDurations } from '../core/options.ts';
+import { ITEMS_ENOUGH } from '../core/messages.ts';
 import type { FleaseNode, Observer } from './node.ts';
 import { EPOCH_MS } from './timekeeping.ts';
 

@@ -8,7 +8,7 @@
 
 import type { LinkFaults } from '../../sim/network.ts';
 import { Random } from '../../sim/random.ts';
-import { type ResolvedFleaseDurations, resolveFleaseDurations } from '../options.ts';
+import { type ResolvedFleaseDurations, resolveFleaseDurations } from '../core/options.ts';
 
 export interface DrawnWorld {
   readonly members: number;
@@ -73,16 +73,16 @@ function drawDurations(dice: Random): ResolvedFleaseDurations {
     dice.between(leaseMs / 4, leaseMs * 0.45),
     leaseMs * 0.45,
   ]);
-  const answerMs = (leaseMs / 2 - clockSkewMs) * dice.between(0.3, 1);
-  const noticeMs = Math.min(leaseMs * dice.between(0.02, 0.2), leaseMs * 0.599 - answerMs);
-  return resolveFleaseDurations({ leaseMs, clockSkewMs, answerMs, noticeMs });
+  const answerTimeoutMs = (leaseMs / 2 - clockSkewMs) * dice.between(0.3, 1);
+  const noticeMs = Math.min(leaseMs * dice.between(0.02, 0.2), leaseMs * 0.599 - answerTimeoutMs);
+  return resolveFleaseDurations({ leaseMs, clockSkewMs, answerTimeoutMs, noticeMs });
 }
 
 function drawUsual(dice: Random): DrawnWorld {
   const durations = drawDurations(dice);
-  const { leaseMs, answerMs } = durations;
+  const { leaseMs, answerTimeoutMs } = durations;
   const lossy = dice.chance(0.8);
-  const tripMs = answerMs / 5;
+  const tripMs = answerTimeoutMs / 5;
   return {
     durations,
     members: dice.pick([1, 2, 3, 3, 3, 3, 3, 3, 4, 5, 5, 7]),
@@ -93,7 +93,7 @@ function drawUsual(dice: Random): DrawnWorld {
       duplicateChance: lossy ? dice.between(0, 0.3) : 0,
       delayMs: dice.chance(0.3) ? [0.01, 0.2] : [0.1, Math.max(1, tripMs * dice.between(0.1, 1.5))],
       slowChance: lossy ? dice.between(0, 0.15) : 0,
-      slowMs: [answerMs / 4, leaseMs * dice.pick([0.6, 1.2, 3])],
+      slowMs: [answerTimeoutMs / 4, leaseMs * dice.pick([0.6, 1.2, 3])],
     },
     calmLinks: {
       ...{ lossChance: 0, duplicateChance: 0, slowChance: 0 },

@@ -6,19 +6,19 @@
 
 import type { Mutant } from '../../sim/simulation.ts';
 
-const REGISTER = 'flease/register.ts';
-const BALLOT = 'flease/ballot.ts';
-const ATTEMPT = 'flease/attempt.ts';
-const DECISION = 'flease/decision.ts';
-const LEASE = 'flease/lease.ts';
-const MEMBER = 'flease/member.ts';
-const PROPOSER = 'flease/proposer.ts';
-const RESOURCE_STATE = 'flease/resource-state.ts';
-const OPTIONS = 'flease/options.ts';
-const CLOCK = 'flease/group-clock.ts';
-const OTHERS = 'flease/peer-table.ts';
-const VIEW = 'flease/view.ts';
-const DRIVER = 'flease/driver.ts';
+const REGISTER = 'flease/core/register.ts';
+const BALLOT = 'flease/core/ballot.ts';
+const ATTEMPT = 'flease/core/attempt.ts';
+const DECISION = 'flease/core/decision.ts';
+const LEASE = 'flease/core/lease.ts';
+const MEMBER = 'flease/core/member.ts';
+const PROPOSER = 'flease/core/proposer.ts';
+const RESOURCE_STATE = 'flease/core/resource-state.ts';
+const OPTIONS = 'flease/core/options.ts';
+const CLOCK = 'flease/core/group-clock.ts';
+const OTHERS = 'flease/core/peer-table.ts';
+const VIEW = 'flease/core/view.ts';
+const DRIVER = 'flease/core/driven-member.ts';
 
 export const mutants: readonly Mutant[] = [
   {
@@ -269,7 +269,7 @@ export const mutants: readonly Mutant[] = [
     promise: 'told-of-the-end',
     story: 'A lease that could not be renewed runs out without a word of warning.',
     file: PROPOSER,
-    from: "      this.#settings.tell({ kind: 'ending', held });\n",
+    from: "      this.#tell({ kind: 'ending', held });\n",
     to: '',
   },
   {
@@ -310,7 +310,7 @@ export const mutants: readonly Mutant[] = [
     promise: 'progress',
     story: 'Who is given the lease is not told who else waits for it.',
     file: PROPOSER,
-    from: "    for (const member of waiters) if (member !== to) send(to, { kind: 'enqueue', resource, member });\n",
+    from: "    for (const member of waiters) if (member !== to) this.#send([to], { kind: 'enqueue', resource, member });\n",
     to: '',
   },
   {

@@ -10,14 +10,14 @@ import type { SimClock } from '../../sim/clock.ts';
 import type { Network } from '../../sim/network.ts';
 import { SimProcess, type SimRuntime } from '../../sim/process.ts';
 import type { World } from '../../sim/world.ts';
-import type { Request } from '../resource-state.ts';
-import type { HeldLease } from '../held-lease.ts';
-import { FleaseDriver } from '../driver.ts';
-import type { ClockReading } from '../group-clock.ts';
-import type { Member, MemberEvent } from '../member.ts';
-import type { Packet } from '../messages.ts';
-import type { ResolvedFleaseDurations } from '../options.ts';
-import type { View } from '../view.ts';
+import type { Request } from '../core/resource-state.ts';
+import type { HeldLease } from '../core/held-lease.ts';
+import { DrivenMember } from '../core/driven-member.ts';
+import type { ClockReading } from '../core/group-clock.ts';
+import type { Member, MemberEvent } from '../core/member.ts';
+import type { Packet } from '../core/messages.ts';
+import type { ResolvedFleaseDurations } from '../core/options.ts';
+import type { View } from '../core/view.ts';
 
 /** Called by the node at the instant of each event; implemented by the checker. */
 export interface Observer {
@@ -59,7 +59,7 @@ export class FleaseNode {
   /** Leases that the application was told of. */
   readonly #told = new WeakSet<HeldLease>();
   readonly #options: NodeOptions;
-  #driver: FleaseDriver | undefined;
+  #driver: DrivenMember | undefined;
   #runtime: SimRuntime | undefined;
   #requests = 0;
   /** Of the present process. */
@@ -121,18 +121,21 @@ export class FleaseNode {
     const id = this.#requests;
     this.#listeners.set(id, answered);
     this.#options.observer.requested(this, resource, { kind, id });
-    this.#driver?.input((member, reading) => member.request(resource, { kind, id }, reading));
+    const driver = this.#driver;
+    driver?.input((reading) => driver.member.request(resource, { kind, id }, reading));
     return id;
   }
 
   cancel(resource: string, id: number): void {
     this.#listeners.delete(id);
     this.#cancelled.add(id);
-    this.#driver?.input((member, reading) => member.cancel(resource, id, reading));
+    const driver = this.#driver;
+    driver?.input((reading) => driver.member.cancel(resource, id, reading));
   }
 
   release(held: HeldLease, successor?: string): void {
-    this.#driver?.input((member, reading) => member.release(held, reading, successor));
+    const driver = this.#driver;
+    driver?.input((reading) => driver.member.release(held, reading, successor));
   }
 
   /** Releases everything: the last act of an incarnation. */
@@ -141,7 +144,8 @@ export class FleaseNode {
   }
 
   move(members: readonly string[]): void {
-    this.#driver?.input((member, reading) => member.move(members, reading));
+    const driver = this.#driver;
+    driver?.input((reading) => driver.member.move(members, reading));
   }
 
   pause(ms: number): void {
@@ -174,7 +178,7 @@ export class FleaseNode {
     const transport = runtime.transport(network);
     const incarnation = 1 + Math.floor(runtime.random() * 0x7fff_ffff);
     this.incarnation = incarnation;
-    const driver = new FleaseDriver({
+    const driver = new DrivenMember({
       settings: {
         ...{ group: 'group', id: name, incarnation, durations, busyFrom },
         view: this.#options.view(),

@@ -10,8 +10,8 @@
 
 import type { Random } from '../../sim/random.ts';
 import type { World } from '../../sim/world.ts';
-import { GroupChangeError } from '../errors.ts';
-import { majorityOf, MEMBERS_MAX, type View } from '../view.ts';
+import { UnavailableError } from '../../runtime/errors.ts';
+import { majorityOf, MEMBERS_MAX, type View } from '../core/view.ts';
 import type { FleaseNode } from './node.ts';
 
 export interface OperatorOptions {
@@ -148,7 +148,7 @@ export class Operator {
     try {
       node.move(this.#view.members);
     } catch (error) {
-      if (!(error instanceof GroupChangeError)) throw error;
+      if (!(error instanceof UnavailableError)) throw error;
       this.#options.world.count('moves refused');
     }
   }

@@ -3,9 +3,9 @@
  */
 
 import type { LinkFaults } from '../../sim/network.ts';
-import type { HeldLease } from '../held-lease.ts';
-import type { MemberEvent } from '../member.ts';
-import { resolveFleaseDurations } from '../options.ts';
+import type { HeldLease } from '../core/held-lease.ts';
+import type { MemberEvent } from '../core/member.ts';
+import { resolveFleaseDurations } from '../core/options.ts';
 import { FleaseWorld } from './flease-world.ts';
 import type { FleaseNode } from './node.ts';
 

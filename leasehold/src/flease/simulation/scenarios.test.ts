@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { BrokenPromise } from '../../sim/world.ts';
-import type { HeldLease } from '../held-lease.ts';
-import type { Item, Packet } from '../messages.ts';
+import type { HeldLease } from '../core/held-lease.ts';
+import type { Item, Packet } from '../core/messages.ts';
 import { type Asked, QuietGroup } from './quiet-group.ts';
 
 // A lease is 1000 ms, clocks are within 50, unless something else is said. All messages take 1 ms.

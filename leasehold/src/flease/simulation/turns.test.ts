@@ -5,7 +5,7 @@
  */
 
 import { describe, expect, it } from 'vitest';
-import type { HeldLease } from '../held-lease.ts';
+import type { HeldLease } from '../core/held-lease.ts';
 import { QuietGroup } from './quiet-group.ts';
 
 const LEASE_MS = 10_000;

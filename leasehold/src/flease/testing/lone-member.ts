@@ -3,11 +3,11 @@
  */
 
 import { instant } from '../../runtime/time.ts';
-import type { ClockReading } from '../group-clock.ts';
-import { Member, type MemberEvent } from '../member.ts';
-import type { Item, Packet } from '../messages.ts';
-import { resolveFleaseDurations } from '../options.ts';
-import { digestOf, type ViewDigest } from '../view-digest.ts';
+import type { ClockReading } from '../core/group-clock.ts';
+import { Member, type MemberEffect, type MemberEvent } from '../core/member.ts';
+import type { Item, Packet } from '../core/messages.ts';
+import { resolveFleaseDurations } from '../core/options.ts';
+import { digestOf, type ViewDigest } from '../core/view-digest.ts';
 
 const DURATIONS = resolveFleaseDurations({ leaseMs: 1_000, clockSkewMs: 50 });
 export const WALL_MS = 1_750_000_000_000;
@@ -38,15 +38,19 @@ export class LoneMember {
     return { now: instant(ms), wallMs: WALL_MS + ms + aheadMs };
   };
 
+  /** The events come at once, the packets at the end of the turn. */
+  input = (act: (member: Member, reading: ClockReading) => readonly MemberEffect[]): void => {
+    this.#execute(act(this.member, this.reading()));
+  };
+
+  /** The end of the turn. */
   take = (): void => {
-    const { events, packets } = this.member.take();
-    this.events.push(...events);
-    this.sent.push(...packets);
+    this.#execute(this.member.endTurn());
   };
 
   at = (ms: number): void => {
     this.clock.ms = ms;
-    this.member.wake(this.reading());
+    this.input((member, reading) => member.wake(reading));
     this.take();
   };
 
@@ -81,18 +85,26 @@ export class LoneMember {
       ...{ digest: this.#digest, leaseMs: 1_000, clockSkewMs: 50, takeoverMs: 0, items },
       ...changes,
     };
-    this.member.receive(packet, this.reading());
+    this.input((member, reading) => member.receive(packet, reading));
   };
 
   acquire = (id: number): void => {
-    this.member.request('job', { kind: 'acquire', id }, this.reading());
+    this.input((member, reading) => member.request('job', { kind: 'acquire', id }, reading));
     this.take();
   };
 
   release = (successor?: string): void => {
-    for (const held of this.member.heldLeases) this.member.release(held, this.reading(), successor);
+    for (const held of this.member.heldLeases)
+      this.input((member, reading) => member.release(held, reading, successor));
     this.take();
   };
+
+  #execute(effects: readonly MemberEffect[]): void {
+    for (const effect of effects) {
+      if (effect.do === 'tell') this.events.push(effect.event);
+      else this.sent.push(effect);
+    }
+  }
 }
 
 export const promised = (attempt: number): Item => ({

@@ -13,14 +13,14 @@
  * A lease is 1000 ms, clocks are within 50, the answer timeout is 100. The random number is always a half.
  */
 
-import type { HeldLease } from '../held-lease.ts';
-import type { Lease } from '../lease.ts';
-import type { Answer, Item, RefusalReason } from '../messages.ts';
-import { resolveFleaseDurations } from '../options.ts';
-import { Proposer } from '../proposer.ts';
-import type { ProposerEvent } from '../proposer-events.ts';
-import { type Entry, Table } from '../table.ts';
-import { Quorums } from '../view.ts';
+import type { HeldLease } from '../core/held-lease.ts';
+import type { Lease } from '../core/lease.ts';
+import type { Answer, Item, RefusalReason } from '../core/messages.ts';
+import { resolveFleaseDurations } from '../core/options.ts';
+import { Proposer } from '../core/proposer.ts';
+import type { ProposerEffect, ProposerEvent } from '../core/proposer-events.ts';
+import { type Entry, Table } from '../core/table.ts';
+import { Quorums } from '../core/view.ts';
 
 const DURATIONS = resolveFleaseDurations({ leaseMs: 1_000, clockSkewMs: 50 });
 const RESOURCE = 'job';
@@ -61,8 +61,6 @@ class Stage {
     this.#proposer = new Proposer(
       {
         ...{ id: 'a', incarnation: INCARNATION, durations: DURATIONS, random: () => 0.5, busyFrom },
-        send: (to, item) => this.#send(to, item),
-        tell: (event) => this.#tell(event),
         table: this.#table,
       },
       new Quorums({ members: ['a', 'b', 'c'], before: undefined }),
@@ -78,44 +76,46 @@ class Stage {
     this.#said = '';
     const [words = '', resource = RESOURCE] = line.split(' of ');
     const [ms, ...rest] = words.split(' ');
-    this.#input(rest, resource, Number(ms));
+    for (const effect of this.#input(rest, resource, Number(ms))) this.#execute(effect);
     return this.#effects;
   }
 
-  #input([verb = '', ...words]: readonly string[], resource: string, nowMs: number): void {
+  #input(
+    [verb = '', ...words]: readonly string[],
+    resource: string,
+    nowMs: number,
+  ): readonly ProposerEffect[] {
     const [word = ''] = words;
     const proposer = this.#proposer;
     switch (verb) {
       case 'acquire':
       case 'try':
       case 'ask':
-        proposer.request(resource, { kind: verb, id: Number(word) }, nowMs);
-        return;
+        return proposer.request(resource, { kind: verb, id: Number(word) }, nowMs);
       case 'cancel':
-        proposer.cancel(resource, Number(word), nowMs);
-        return;
+        return proposer.cancel(resource, Number(word), nowMs);
       case 'release':
         if (this.#held === undefined) throw new Error('nothing was granted that could be released');
-        proposer.release(this.#held, nowMs, words[0]);
-        return;
+        return proposer.release(this.#held, nowMs, words[0]);
       case 'notify':
-        proposer.notify(resource, word, nowMs);
-        return;
+        return proposer.notify(resource, word, nowMs);
       case 'written':
         Object.assign(this.#table.findOrAdd(resource), ownOf(leaseOf(word)));
-        return;
+        return [];
       case 'enqueue':
-        proposer.enqueue(resource, word);
-        return;
+        return proposer.enqueue(resource, word);
       case 'regroup':
-        proposer.regroup(new Quorums({ members: [...word], before: undefined }), nowMs);
-        return;
+        return proposer.regroup(new Quorums({ members: [...word], before: undefined }), nowMs);
       case 'wake':
-        proposer.wake(nowMs);
-        return;
+        return proposer.wake(nowMs);
       default:
-        for (const member of verb) proposer.answer(member, answerOf(words), nowMs);
+        return [...verb].flatMap((member) => proposer.answer(member, answerOf(words), nowMs));
     }
+  }
+
+  #execute(effect: ProposerEffect): void {
+    if (effect.do === 'tell') this.#tell(effect.event);
+    else for (const member of effect.to) this.#send(member, effect.item);
   }
 
   #send(to: string, item: Item): void {

@@ -8,8 +8,8 @@
  */
 
 import type { Codec } from '../../runtime/codec.ts';
-import type { Packet } from '../messages.ts';
-import { decodePacket } from './decode.ts';
+import type { Packet } from '../core/messages.ts';
+import { decodePacket } from './packet.ts';
 
 /** We speak `version`, and understand all from `oldest` on. */
 export const FLEASE_PROTOCOL: { readonly name: string; readonly version: number; readonly oldest: number } = {

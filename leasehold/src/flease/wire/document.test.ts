@@ -3,12 +3,11 @@
 import { Buffer } from 'node:buffer';
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { NAME_CHARACTERS_MAX, RESOURCE_BYTES_MAX } from '../messages.ts';
+import { RESOURCE_BYTES_MAX } from '../core/messages.ts';
+import { NAME_CHARACTERS_MAX } from '../core/view.ts';
 import { FLEASE_PROTOCOL } from './codec.ts';
-import { decodePacket } from './decode.ts';
-import { encodePacket } from './encode.ts';
-import { REASONS } from './form.ts';
-import { FRAME_BYTES } from './rules.ts';
+import { REASONS } from './items.ts';
+import { decodePacket, encodePacket, FRAME_BYTES } from './packet.ts';
 import { SAMPLES } from './samples.ts';
 
 const DOCUMENT = readFileSync(new URL('../../../../docs/flease-protocol.md', import.meta.url), 'utf8');

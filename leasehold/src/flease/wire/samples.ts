@@ -1,9 +1,9 @@
 /**
- * One packet with an item of every kind, and one with nothing in it: for tests, for the fuzzer and for the document.
+ * One packet with an item of every kind, and one with nothing in it: for tests and for the document.
  */
 
-import type { Packet } from '../messages.ts';
-import { digestOf } from '../view-digest.ts';
+import type { Packet } from '../core/messages.ts';
+import { digestOf } from '../core/view-digest.ts';
 
 export const GREETING: Packet = {
   group: 'default',

@@ -1,8 +1,8 @@
 /** For tests only: groups in one process, over real sockets on loopback, with short leases. */
 
-import { freeAddresses } from '../../../node/tcp/socket-script.ts';
+import { lastingAddresses } from '../../../node/testing/lasting-port.ts';
 import { silent } from '../../../runtime/logger.ts';
-import type { Flease } from '../flease.ts';
+import type { FleaseMember } from '../flease-member.ts';
 import { type JoinFleaseOptions, joinFlease } from '../join-flease.ts';
 
 /** Short, but not so short that a busy machine takes leases away. */
@@ -10,21 +10,22 @@ export const LEASE_MS = 1_000;
 export const SKEW_MS = 50;
 
 /** Addresses on which nobody listens, for these members. */
-export const freePeers = (...members: string[]): Promise<Record<string, string>> => freeAddresses(...members);
+export const freePeers = (...members: string[]): Promise<Record<string, string>> =>
+  lastingAddresses(...members);
 
 export const join = (
-  id: string,
+  name: string,
   peers: Record<string, string>,
   options: Partial<JoinFleaseOptions> = {},
-): Promise<Flease> =>
-  joinFlease({ id, peers, leaseMs: LEASE_MS, clockSkewMs: SKEW_MS, logger: silent, ...options });
+): Promise<FleaseMember> =>
+  joinFlease({ name, peers, leaseMs: LEASE_MS, clockSkewMs: SKEW_MS, logger: silent, ...options });
 
 /** A group of these members, of which the first `alive` are started and take part. */
 export class TestGroup implements AsyncDisposable {
-  readonly members: readonly Flease[];
+  readonly members: readonly FleaseMember[];
   readonly peers: Record<string, string>;
 
-  private constructor(members: readonly Flease[], peers: Record<string, string>) {
+  private constructor(members: readonly FleaseMember[], peers: Record<string, string>) {
     this.members = members;
     this.peers = peers;
   }
@@ -48,8 +49,8 @@ export class TestGroup implements AsyncDisposable {
     return new TestGroup(members, peers);
   }
 
-  of(name: string): Flease {
-    const found = this.members.find(({ id }) => id === name);
+  of(name: string): FleaseMember {
+    const found = this.members.find((member) => member.name === name);
     if (found === undefined) throw new Error(`${name} was not started`);
     return found;
   }
