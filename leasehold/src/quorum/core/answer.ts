@@ -9,9 +9,9 @@ import type { Found, Result } from './result.ts';
  * - `leader`: by the leader, under its lease;
  * - `quorum`: after a majority said how far their logs go; no clock was trusted;
  * - `log`: as an entry of the log;
- * - `stale`: from this replica's state as it happens to be; only if asked for.
+ * - `weak`: from this replica's state as it happens to be; only if asked for.
  */
-export type Served = 'local' | 'held' | 'leader' | 'quorum' | 'log' | 'stale';
+export type Served = 'local' | 'held' | 'leader' | 'quorum' | 'log' | 'weak';
 
 export interface ReadAnswer {
   readonly kind: 'read';

@@ -10,7 +10,12 @@ import type { Context } from './context.ts';
 import { keysOf, type Operation } from './operation.ts';
 import type { Result } from './result.ts';
 import type { StateMachine } from './state-machine.ts';
-import type { Saving } from './transfer.ts';
+
+/** What writes snapshots, one at a time. */
+export interface SnapshotWriter {
+  readonly isIdle: boolean;
+  begin(slot: number, configuration: Configuration): void;
+}
 
 /** Is told what came of the requests of a slot, once it is committed. */
 export type Show = (slot: number, operation: Operation, results: readonly Result[]) => void;
@@ -23,7 +28,7 @@ const SHARE_OF_STATE = 4;
 
 export class Application {
   readonly #context: Context;
-  readonly #saving: Saving;
+  readonly #saving: SnapshotWriter;
   readonly #show: Show;
   /** What came of slots that are applied and not committed. */
   readonly #results = new Map<number, readonly Result[]>();
@@ -34,7 +39,7 @@ export class Application {
   /** The slot of the last snapshot that was begun or installed. */
   #snapshotSlot: number;
 
-  constructor(context: Context, saving: Saving, show: Show) {
+  constructor(context: Context, saving: SnapshotWriter, show: Show) {
     this.#context = context;
     this.#saving = saving;
     this.#snapshotSlot = context.log.base;
@@ -58,7 +63,8 @@ export class Application {
 
   /** What another replica in the same ballot knows to be chosen and committed, up to what we have accepted of it. */
   takeOver(chosen: number, committed: number): void {
-    const { log, upTo } = this.#context;
+    const { log, acceptor } = this.#context;
+    const { upTo } = acceptor;
     log.choose(Math.min(Math.max(chosen, committed), upTo));
     for (let slot = log.committed + 1; slot <= Math.min(committed, upTo); slot += 1) {
       const isNews = !log.isCommitted(slot);
@@ -85,7 +91,7 @@ export class Application {
     context.log.install({ slot, configuration });
     context.machine = machine;
     context.journal.rebase(slot);
-    context.upTo = Math.max(context.upTo, slot);
+    context.acceptor.learnt();
     this.#forgotten = slot;
     for (const each of this.#results.keys()) if (each <= slot) this.#results.delete(each);
     this.#bytesApplied = 0;

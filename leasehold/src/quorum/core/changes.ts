@@ -9,7 +9,7 @@
 
 import type { Instant } from '../../runtime/time.ts';
 import type { Answer } from './answer.ts';
-import type { PlacementChange } from './configuration.ts';
+import type { ReaderMapChange } from './configuration.ts';
 import type { Context } from './context.ts';
 import type { Leadership } from './leadership.ts';
 import { type Change, changed, isInForce } from './membership.ts';
@@ -44,7 +44,7 @@ export class Changes {
   }
 
   /** The leader itself changes the tables of the placement. False if that is not possible now. */
-  propose(placement: PlacementChange, leadership: Leadership | undefined, now: Instant): boolean {
+  propose(placement: ReaderMapChange, leadership: Leadership | undefined, now: Instant): boolean {
     const { log } = this.#context;
     const { newestConfiguration } = log;
     const isPossible =

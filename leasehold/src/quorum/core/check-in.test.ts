@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { instant } from '../../runtime/time.ts';
 import { CheckIn, type CheckInOptions } from './check-in.ts';
-import { type Configuration, initialConfiguration, UNKNOWN_GROUP } from './configuration.ts';
+import { type Configuration, initialConfiguration, UNKNOWN_CELL } from './configuration.ts';
 import type { CheckedIn } from './messages.ts';
 import { recover } from './recovery.ts';
 
-const group = (...storages: readonly string[]): Configuration => ({
+const cell = (...storages: readonly string[]): Configuration => ({
   ...initialConfiguration(
     storages.map((storage, seat) => ({ seat, storage })),
     { mode: 'all' },
@@ -14,7 +14,7 @@ const group = (...storages: readonly string[]): Configuration => ({
 });
 
 const NONCE = 7;
-const answer = (votes: number, slot = 0, configuration = group('a', 'b', 'c')): CheckedIn => ({
+const answer = (votes: number, slot = 0, configuration = cell('a', 'b', 'c')): CheckedIn => ({
   ...{ kind: 'checked-in', nonce: NONCE, votes, slot, configuration, promised: 0, reached: 0, holdMs: 0 },
 });
 
@@ -28,7 +28,7 @@ function started(options: Partial<CheckInOptions> = {}): CheckIn {
       ...{
         self: 'a',
         recovered,
-        initial: group('a', 'b', 'c'),
+        initial: cell('a', 'b', 'c'),
         contacts: ['d'],
         isCopy: false,
         isNew: false,
@@ -92,8 +92,8 @@ describe('a replica that has started', () => {
     expect(copy.verdict).toEqual({ is: 'refused', by: 'c' });
   });
 
-  it('asks nobody if its storage id was just drawn, and everybody if it has just founded the group', () => {
-    expect(started({ isNew: true, initial: UNKNOWN_GROUP }).verdict.is).toBe('confirmed');
+  it('asks nobody if its storage id was just drawn, and everybody if it has just founded the cell', () => {
+    expect(started({ isNew: true, initial: UNKNOWN_CELL }).verdict.is).toBe('confirmed');
     const founder = started({ isNew: true, isCopy: true });
     expect(founder.awaited).toEqual(['b', 'c']);
     founder.receive('b', answer(11), instant(1));
@@ -109,25 +109,25 @@ describe('a replica that has started', () => {
   it('believes no answer to another start, and no stranger', () => {
     const checkIn = started();
     checkIn.receive('b', { ...answer(11), nonce: 6 }, instant(1));
-    checkIn.receive('x', answer(11, 99, group('x')), instant(1));
+    checkIn.receive('x', answer(11, 99, cell('x')), instant(1));
     checkIn.wake(instant(100));
     expect(checkIn.verdict.is).toBe('open');
   });
 
   it('goes by the newest configuration that a member names', () => {
     const checkIn = started({ isCopy: true });
-    checkIn.receive('b', answer(10, 5, group('a', 'b', 'd')), instant(1));
+    checkIn.receive('b', answer(10, 5, cell('a', 'b', 'd')), instant(1));
     expect(checkIn.awaited).toEqual(['d']);
-    checkIn.receive('d', answer(10, 5, group('a', 'b', 'd')), instant(2));
+    checkIn.receive('d', answer(10, 5, cell('a', 'b', 'd')), instant(2));
     for (const member of ['b', 'd'])
-      checkIn.receive(member, { ...answer(10, 5, group('a', 'b', 'd')), nonce: NONCE + 1 }, instant(3));
+      checkIn.receive(member, { ...answer(10, 5, cell('a', 'b', 'd')), nonce: NONCE + 1 }, instant(3));
     expect(checkIn.verdict.is).toBe('confirmed');
   });
 
   it('asks its contacts who the members are if nobody answers for long', () => {
     const checkIn = started();
     checkIn.wake(instant(400));
-    checkIn.receive('d', answer(0, 5, group('a', 'd', 'e')), instant(401));
+    checkIn.receive('d', answer(0, 5, cell('a', 'd', 'e')), instant(401));
     expect(checkIn.awaited).toEqual(['e']);
   });
 

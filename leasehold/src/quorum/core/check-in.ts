@@ -13,14 +13,14 @@
  *
  * **How many answers?** If every other member answers, no vote was heard that the answers do not know of: a vote counts only
  * where it is heard. With fewer answers a forgotten vote may be known only to a member that is down. But to wait for all of them
- * after every restart would let one dead member stop a group of three after a power cut. So the directory decides:
+ * after every restart would let one dead member stop a cell of three after a power cut. So the directory decides:
  *
- *  - `isCopy`: the files are not those that this replica wrote (`disk/place.ts`). *Every* other member must answer. A member answers
+ *  - `isCopy`: the files are not those that this replica wrote (`shell/disk/place.ts`). *Every* other member must answer. A member answers
  *    only if no other process of this directory is connected there, and the present life is durably noted (`peer-links.ts`), so
  *    an original that still runs is not heard afterwards. When all have answered, all are asked once more: what they say then,
  *    `takenOver`, includes everything that followed from a word of the original (`copy.ts`).
  *    A founder is asked about in the same way, until it is confirmed for the first time: it may be a backup from the time when it waited for
- *    the others, while the original founded the group and voted. Founding needs all of them anyway.
+ *    the others, while the original founded the cell and voted. Founding needs all of them anyway.
  *  - `isNew`, and no founder: this process drew the storage id. Nobody can have heard a vote of it, and nobody is asked.
  *  - otherwise the directory is in place, which a restored backup is not unless the whole file system went back. An answer
  *    of every other member, or after an election time of a majority, counting this replica.
@@ -32,7 +32,7 @@
  * Members are those of the newest configuration in the own log, or of a later one that such a member names; answers of others
  * count for nothing. Only if nobody answers for long, all of them may have been replaced while this replica was away: then
  * the contacts that the operator named are asked who the members are. A replica that stands here answers the same question of
- * others from the disk, so a whole group can start at once, or from copies of all directories. Nothing is written
+ * others from the disk, so a whole cell can start at once, or from copies of all directories. Nothing is written
  * meanwhile: another frame would make a copy look newer than the copy is.
  */
 

@@ -5,7 +5,7 @@ import {
   type Configuration,
   initialConfiguration,
   OBJECTS_MAX,
-  type PlacementChange,
+  type ReaderMapChange,
   resolved,
 } from './configuration.ts';
 
@@ -15,7 +15,7 @@ const first = initialConfiguration(members, AUTOMATIC);
 const objectsOf = ({ placement }: Configuration): ReadonlyMap<number, number> =>
   placement.mode === 'chosen' ? placement.objects : new Map();
 
-const change = (from: number, count: number, mask: number | undefined): PlacementChange => ({
+const change = (from: number, count: number, mask: number | undefined): ReaderMapChange => ({
   ...{ mode: 'changed', slices: undefined, weight: undefined },
   objects: new Map(Array.from({ length: count }, (_, at) => [from + at, mask])),
 });

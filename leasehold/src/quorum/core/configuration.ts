@@ -14,7 +14,7 @@
  * never again, so an emptied directory is another member, and no vote of the old one counts for it. Votes are counted
  * by storage id alone.
  *
- * Before slot 1 is chosen the group has no log to agree by. The initial configuration therefore counts as a quorum only
+ * Before slot 1 is chosen the cell has no log to agree by. The initial configuration therefore counts as a quorum only
  * if *all* of its members vote (M5): a member that lost its directory during the bootstrap cannot pass for the old one.
  */
 
@@ -35,7 +35,7 @@ export interface Member {
 }
 
 /** Who holds a key besides the leader of the term: nobody, every member, or those that the tables name. */
-export type Placement =
+export type ReaderMap =
   | { readonly mode: 'leader' }
   | { readonly mode: 'all' }
   | {
@@ -52,7 +52,7 @@ export type Placement =
 export const OBJECTS_MAX = 65_536;
 
 /** The differences to the tables before: an object without a mask is no longer in them. */
-export interface PlacementChange {
+export interface ReaderMapChange {
   readonly mode: 'changed';
   readonly slices: readonly Mask[] | undefined;
   readonly objects: ReadonlyMap<number, Mask | undefined>;
@@ -60,7 +60,7 @@ export interface PlacementChange {
   readonly weight: number | undefined;
 }
 
-export const UNCHANGED: PlacementChange = {
+export const UNCHANGED: ReaderMapChange = {
   mode: 'changed',
   slices: undefined,
   objects: new Map(),
@@ -68,7 +68,7 @@ export const UNCHANGED: PlacementChange = {
 };
 
 /** Every key held by all at first, and the leader chooses. */
-export const AUTOMATIC: Placement = {
+export const AUTOMATIC: ReaderMap = {
   mode: 'chosen',
   slices: Array.from({ length: 256 }, () => EVERYBODY),
   objects: new Map(),
@@ -87,7 +87,7 @@ export interface Electorate {
 }
 
 export interface Configuration extends Electorate {
-  readonly placement: Placement;
+  readonly placement: ReaderMap;
 }
 
 /**
@@ -95,7 +95,7 @@ export interface Configuration extends Electorate {
  * have a megabyte, and every change is an entry. Replicas agree on all entries up to a chosen one, so also on the tables that follow from them.
  */
 export interface ProposedConfiguration extends Electorate {
-  readonly placement: Placement | PlacementChange;
+  readonly placement: ReaderMap | ReaderMapChange;
 }
 
 /**
@@ -123,7 +123,7 @@ export function resolved(before: Configuration, proposed: readonly ProposedConfi
   return { ...last, placement };
 }
 
-export const initialConfiguration = (members: readonly Member[], placement: Placement): Configuration => ({
+export const initialConfiguration = (members: readonly Member[], placement: ReaderMap): Configuration => ({
   members,
   leader: undefined,
   placement,
@@ -131,8 +131,8 @@ export const initialConfiguration = (members: readonly Member[], placement: Plac
   removed: [],
 });
 
-/** What a replica starts with that has no seat and knows nothing of the group: nobody decides anything in it. */
-export const UNKNOWN_GROUP: Configuration = initialConfiguration([], { mode: 'leader' });
+/** What a replica starts with that has no seat and knows nothing of the cell: nobody decides anything in it. */
+export const UNKNOWN_CELL: Configuration = initialConfiguration([], { mode: 'leader' });
 
 export function memberOf(configuration: Electorate, storage: string): Member | undefined {
   return configuration.members.find((member) => member.storage === storage);
@@ -190,7 +190,7 @@ function holdersOfObject(configuration: Configuration, object: () => number): Ma
   }
 }
 
-function placedOn({ slices, objects }: Extract<Placement, { mode: 'chosen' }>, object: number): Mask {
+function placedOn({ slices, objects }: Extract<ReaderMap, { mode: 'chosen' }>, object: number): Mask {
   return objects.get(object) ?? slices[object & (slices.length - 1)] ?? 0;
 }
 

@@ -1,28 +1,19 @@
 /**
- * What the parts of one replica share: the log and what is derived from it, where the replica stands in Paxos, and the
- * effects of the present input.
- *
- *     promised   durable    no ballot below it is accepted any more
- *     ballot     memory     the leader's ballot that is being followed; 0 after a start
- *     upTo       memory     in that ballot, all slots up to here are accepted, or known to be chosen
- *     synced     memory     how much of that is durable: what may be acknowledged; -1: nothing yet
- *
- * `ballot` and `upTo` are not durable on purpose. After a start a replica knows which entries it has accepted, but not whether
- * they are a prefix of the present leader's log, so it says nothing until that leader has shown it where they join.
+ * What the parts of one replica share: the log and what is derived from it, the acceptor, which alone says where the replica stands
+ * in Paxos, and the effects of the present input.
  */
 
 import type { Instant } from '../../runtime/time.ts';
 import { trace, type TraceEffect } from '../../runtime/trace.ts';
+import { Acceptor } from './acceptor.ts';
 import { Acknowledgements } from './acknowledgements.ts';
 import type { Answer } from './answer.ts';
-import type { Ballot } from './ballot.ts';
 import { type Configuration, isSeated } from './configuration.ts';
 import { isComplete, type TakenOver } from './copy.ts';
 import { type Frame, Journal, type Marks } from './journal.ts';
 import { LeaseMachine } from './leases.ts';
 import { ReplicatedLog } from './log.ts';
 import type { Message } from './messages.ts';
-import type { ClaimEnd } from './key-claim.ts';
 import type { Operation, Revision } from './operation.ts';
 import type { QuorumLimits, ResolvedQuorumDurations } from './options.ts';
 import type { Recovered } from './recovery.ts';
@@ -31,6 +22,15 @@ import type { Result } from './result.ts';
 import { Room } from './room.ts';
 import type { SnapshotPart } from './snapshot.ts';
 import { StateMachine } from './state-machine.ts';
+
+/**
+ * Why a claim has ended:
+ *
+ * - `overwritten`: another write of the key is in the log, or was chosen;
+ * - `shortened`: a configuration or a suspension ends the right to read the key earlier than was told;
+ * - `dropped`: the replica gives up its read leases.
+ */
+export type ClaimEnd = 'overwritten' | 'shortened' | 'dropped';
 
 export type Effect =
   /** Write the frame and sync it, then call {@link Replica.synced}. There is one at a time. */
@@ -66,7 +66,7 @@ export interface ReplicaOptions {
   /** How often the directory was opened, this time included; raised and synced before anything else. */
   readonly life: number;
   readonly recovered: Recovered;
-  /** The configuration of slot 0; `UNKNOWN_GROUP` for a replica that is to join an existing group. */
+  /** The configuration of slot 0; `UNKNOWN_CELL` for a replica that is to join an existing cell. */
   readonly initial: Configuration;
   /** Storage ids of members to ask for admission. */
   readonly contacts: readonly string[];
@@ -87,6 +87,7 @@ export class Context {
   readonly limits: QuorumLimits;
   readonly random: () => number;
   readonly log: ReplicatedLog;
+  readonly acceptor: Acceptor;
   readonly leases: LeaseMachine;
   readonly journal: Journal;
   readonly acknowledged: Acknowledgements = new Acknowledgements();
@@ -95,11 +96,6 @@ export class Context {
   machine: StateMachine;
   /** Slots after this one are kept: a snapshot as of this slot is on the way. */
   keepAfter: number = Number.POSITIVE_INFINITY;
-  promised: Ballot;
-  ballot: Ballot = 0;
-  upTo: number;
-  merged = 0;
-  synced = -1;
   /** The longest hold that was ever promised. */
   holdMs: number;
   /** How many frames with votes were heard of each other member; replaced as a whole. */
@@ -117,16 +113,15 @@ export class Context {
     this.durations = options.durations;
     this.limits = options.limits;
     this.random = () => options.random();
-    this.room = new Room(self, options.durations.renewMs);
+    this.room = new Room(self, options.durations.renewEveryMs);
     this.clocks = new PeerClocks(options.durations.leaseMs);
     const { snapshot } = recovered;
     this.log = new ReplicatedLog(snapshot ?? { slot: 0, configuration: initial });
     this.machine = new StateMachine(this.log.base, options.limits, snapshot?.state);
     this.#copy = options.takenOver;
-    this.promised = Math.max(recovered.promised, options.takenOver?.promised ?? 0);
+    this.acceptor = new Acceptor(this, Math.max(recovered.promised, options.takenOver?.promised ?? 0));
     this.holdMs = Math.max(recovered.holdMs, options.takenOver?.holdMs ?? 0);
     this.heard = recovered.heard;
-    this.upTo = this.log.base;
     this.leases = new LeaseMachine(life, now, this.holdMs);
     const { promised, holdMs } = recovered; // The marks that were taken over are yet to be written.
     const marks = { ...this.marks, promised, holdMs };
@@ -134,7 +129,8 @@ export class Context {
   }
 
   get marks(): Marks {
-    const { promised, holdMs, log, heard } = this;
+    const { acceptor, holdMs, log, heard } = this;
+    const { promised } = acceptor;
     return { promised, holdMs, chosen: log.chosen, committed: log.committed, heard };
   }
 
@@ -150,10 +146,11 @@ export class Context {
 
   /** More is durable than before. */
   complete(): void {
-    if (this.#copy === undefined || !isComplete(this.#copy, this)) return;
+    const { ballot, synced } = this.acceptor;
+    if (this.#copy === undefined || !isComplete(this.#copy, this.acceptor)) return;
     this.#copy = undefined;
     this.#effects.push({ do: 'complete' });
-    this.trace('complete', { ballot: this.ballot, upTo: this.synced });
+    this.trace('complete', { ballot, upTo: synced });
   }
 
   /** A member says that so many of its frames with votes are durable. */
@@ -233,15 +230,5 @@ export class Context {
 /** What checks and status may look at. */
 export type ReplicaView = Pick<
   Context,
-  | 'log'
-  | 'machine'
-  | 'ballot'
-  | 'merged'
-  | 'promised'
-  | 'leases'
-  | 'journal'
-  | 'room'
-  | 'clocks'
-  | 'self'
-  | 'isMember'
+  'log' | 'machine' | 'acceptor' | 'leases' | 'journal' | 'room' | 'clocks' | 'heard' | 'self' | 'isMember'
 >;

@@ -27,11 +27,11 @@
  *
  * **Until then** the copy follows leaders and votes for their proposals, which needs no memory but P. Everything else rests on the log:
  *
- *  - The report to a candidate is marked. A candidate counts marked reports only if every member has reported (`election.ts`). So a group
+ *  - The report to a candidate is marked. A candidate counts marked reports only if every member has reported (`election.ts`). So a cell
  *    that is being founded, or all of whose directories are copies, still elects a leader.
  *  - The copy promises no lease and answers no quorum read: the floor would be too low. Nor does the copy read under a lease, or count
  *    in a quorum read of its own: a reader is one of the majority, as a member that has everything it voted for.
- *  - The files are noted as those of this replica (`disk/place.ts`) only afterwards. A restart before begins as a copy again.
+ *  - The files are noted as those of this replica (`shell/disk/place.ts`) only afterwards. A restart before begins as a copy again.
  *
  * Nothing can be done if every voter of a slot is a copy that forgot the slot: then a majority was restored from backups.
  */

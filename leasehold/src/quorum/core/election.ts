@@ -19,7 +19,8 @@
  * longer knows which configuration was in force there, and gives up: the next candidacy asks from the new place on.
  *
  * Before it disturbs anybody a member asks whether the others would agree (the pre-vote, which changes nothing): one that was
- * merely cut off does not depose a leader that the others hear.
+ * merely cut off does not depose a leader that the others hear. A member that says no names the ballot that it has promised, so that the next question is
+ * above it.
  */
 
 import type { Ballot } from './ballot.ts';

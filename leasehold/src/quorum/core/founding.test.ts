@@ -2,14 +2,14 @@ import { describe, expect, it } from 'vitest';
 import { type Acquaintance, awaitedOf, clusterOf, foundersOf, type Hello, refusalOf } from './founding.ts';
 
 const hello = (storage: string, facts: Partial<Hello> = {}): Hello => ({
-  ...{ kind: 'hello', group: 'g', storage, life: 1, process: `of ${storage}`, address: `${storage}:1` },
+  ...{ kind: 'hello', cell: 'g', storage, life: 1, process: `of ${storage}`, address: `${storage}:1` },
   ...{ initial: undefined, isJoining: false, cluster: undefined, ...facts },
 });
 const members = (...storages: readonly string[]) => storages.map((storage, seat) => ({ seat, storage }));
 
 const LIST = ['a', 'b', 'c'];
 
-describe('the founders of a group', () => {
+describe('the founders of a cell', () => {
   it('are the names of the list, each with one directory that is there', () => {
     expect(foundersOf('a~1', LIST, [hello('c~1'), hello('b~1')])).toEqual(members('a~1', 'b~1', 'c~1'));
     expect(foundersOf('a~1', LIST, [hello('c~1'), hello('d~1')])).toBeUndefined();
@@ -21,12 +21,12 @@ describe('the founders of a group', () => {
     ['all others join', [hello('b~1', { isJoining: true }), hello('c~1', { isJoining: true })], ['b', 'c']],
     ['a name is there with two directories', [hello('b~1'), hello('b~2'), hello('c~1')], ['b']],
     [
-      'one has founded a group without this directory',
+      'one has founded a cell without this directory',
       [hello('b~1', { initial: members('a~0', 'b~1', 'c~1') }), hello('c~1')],
       ['b'],
     ],
     [
-      'one has founded a group of other names',
+      'one has founded a cell of other names',
       [hello('b~1', { initial: members('a~1', 'b~1') }), hello('c~1')],
       ['b'],
     ],
@@ -44,7 +44,7 @@ describe('the founders of a group', () => {
 describe('a replica that introduces itself', () => {
   const own: Acquaintance = {
     ...{
-      group: 'g',
+      cell: 'g',
       storage: 'a~1',
       process: 'of a~1',
       awaited: undefined,
@@ -57,7 +57,7 @@ describe('a replica that introduces itself', () => {
   it.each([
     ['a member', hello('b~1'), undefined],
     ['a replica that joins', hello('c~2', { isJoining: true }), undefined],
-    ['of another group', hello('b~1', { group: 'h' }), 'another-group'],
+    ['of another cell', hello('b~1', { cell: 'h' }), 'another-cell'],
     ['a member of the same cluster', hello('b~1', { cluster: 'one' }), undefined],
     ['a member of another cluster', hello('b~1', { cluster: 'two' }), 'another-cluster'],
     ['a replica that joined elsewhere', hello('d~1', { isJoining: true, cluster: 'two' }), 'another-cluster'],

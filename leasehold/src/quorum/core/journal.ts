@@ -3,7 +3,7 @@
  *
  * Nothing that rests on memory alone is ever said: the promised ballot, every accepted entry and the longest hold are durable
  * before anybody hears what follows from them. So changes collect in a frame; one frame at a time is written and synced;
- * what arrives meanwhile is the next frame. That is the group commit, and it also paces the leader's batches.
+ * what arrives meanwhile is the next frame. That is the cell commit, and it also paces the leader's batches.
  *
  *     turn        change, change   change          change
  *     frames      [ 1 ──── sync ────][ 2 ──── sync ───]

@@ -27,16 +27,9 @@
  */
 
 import { earliest, type Instant, instant, later } from '../../runtime/time.ts';
-import type { Context } from './context.ts';
+import type { ClaimEnd, Context } from './context.ts';
 import type { Command, Operation, Revision } from './operation.ts';
 import type { Reads } from './reads.ts';
-
-/**
- * - `overwritten`: another write of the key is in the log, or was chosen;
- * - `shortened`: a configuration or a suspension ends the right to read the key earlier than was told;
- * - `dropped`: the replica gives up its read leases.
- */
-export type ClaimEnd = 'overwritten' | 'shortened' | 'dropped';
 
 /** A key, and the revision of its value, whose write is known here to be committed. */
 export interface Claimed {
@@ -72,14 +65,14 @@ export class KeyClaim {
       this.end('overwritten');
       return;
     }
-    const { leaseMs, renewMs } = this.#context.durations;
+    const { leaseMs, renewEveryMs } = this.#context.durations;
     const legalUntil = this.#reads.leasedUntil(claim.key, now);
     if (legalUntil < claim.until && claim.until > now) {
       this.end('shortened');
       return;
     }
     const until = earliest(legalUntil, later(now, leaseMs));
-    const isNews = claim.until <= now || until >= later(claim.until, renewMs / 2);
+    const isNews = claim.until <= now || until >= later(claim.until, renewEveryMs / 2);
     if (until <= now || !isNews) return;
     claim.until = until;
     this.#context.claimExtended(claim.revision, until);

@@ -15,20 +15,11 @@
 
 import { type Instant, instant, later } from '../../runtime/time.ts';
 import type { Ballot } from './ballot.ts';
-import {
-  type Electorate,
-  holdersOf,
-  isQuorum,
-  type Mask,
-  memberOf,
-  type Placement,
-  type PlacementChange,
-  UNCHANGED,
-} from './configuration.ts';
+import { type Electorate, holdersOf, isQuorum, type Mask, memberOf, UNCHANGED } from './configuration.ts';
 import type { Context } from './context.ts';
-import type { Entry } from './log.ts';
+import { fitting } from './fitting.ts';
 import type { Gap, Installing } from './messages.ts';
-import { batch, bytesOf, type Operation, type Request } from './operation.ts';
+import { batch, bytesOf, NO_SESSION, type Operation, type Request } from './operation.ts';
 import { installOf, Outgoing } from './transfer.ts';
 
 interface Cursor {
@@ -58,7 +49,8 @@ export class Leadership {
   readonly #context: Context;
   readonly #cursors = new Map<string, Cursor>();
   readonly #sessionsHeard = new Map<number, Instant>();
-  #queue: Request[] = [];
+  /** By {@link keyOf}: a copy of a request takes the place of the copy that still waits. */
+  #queue = new Map<string, Request>();
   #hasBegun = false;
   #heartbeatAt: Instant;
   #diskFreeAt: Instant;
@@ -81,11 +73,16 @@ export class Leadership {
     return this.#transfer !== undefined;
   }
 
-  /** Queues requests; false if there are too many. */
+  /**
+   * Queues requests; false if there are too many. Replicas and clients send a request again while it is not answered. If each copy became a part of a slot, a leader whose
+   * disk is slow would decide copies, and callers would send more of them meanwhile. The latest copy counts: the replica that sent it has the caller.
+   */
   take(requests: readonly Request[], now: Instant): boolean {
-    if (this.#queue.length + requests.length > this.#context.limits.requestsWaiting) return false;
-    for (const request of requests) {
-      this.#queue.push(request);
+    const keys = requests.map(keyOf);
+    const more = keys.reduce((count, key) => count + (this.#queue.has(key) ? 0 : 1), 0);
+    if (this.#queue.size + more > this.#context.limits.requestsWaiting) return false;
+    for (const [at, request] of requests.entries()) {
+      this.#queue.set(keys[at] as string, request);
       if (request.session !== 0) this.#sessionsHeard.set(request.session, now);
     }
     return true;
@@ -120,11 +117,11 @@ export class Leadership {
     this.begin();
     if (!journal.isBusy) this.#diskFreeAt = now;
     const mustWait = journal.isBusy || log.chosen < 1 || this.#transfer !== undefined;
-    if (mustWait || this.#queue.length === 0) return;
+    if (mustWait || this.#queue.size === 0) return;
     const queue = this.#queue;
-    this.#queue = [];
+    this.#queue = new Map();
     const groups = new Map<Mask, { readonly requests: Request[]; bytes: number }>();
-    for (const request of queue) {
+    for (const [key, request] of queue) {
       const needed = this.#holders(request);
       const group = groups.get(needed);
       const bytes = bytesOf(request.command);
@@ -136,24 +133,20 @@ export class Leadership {
         group.requests.push(request);
         group.bytes += bytes;
       } else if (log.last + groups.size - log.chosen >= limits.slotsInFlight || group !== undefined)
-        this.#queue.push(request);
+        this.#queue.set(key, request);
       else groups.set(needed, { requests: [request], bytes });
     }
     for (const { requests } of groups.values()) this.append(batch(requests));
   }
 
   append(operation: Operation): void {
-    const context = this.#context;
-    const slot = context.log.last + 1;
-    context.log.set(slot, { ballot: this.ballot, operation });
-    context.journal.touch(slot);
-    context.upTo = slot;
+    this.#context.acceptor.propose(this.ballot, operation);
   }
 
   /** Heartbeats, sessions that have run out, the end of a transfer. */
   wake(now: Instant): void {
     if (now < this.#heartbeatAt) return;
-    this.#heartbeatAt = later(now, this.#context.durations.heartbeatMs);
+    this.#heartbeatAt = later(now, this.#context.durations.heartbeatEveryMs);
     this.#expireSessions(now);
     if (this.#transfer !== undefined && this.#transfer.until <= now) this.#transfer = undefined;
     for (const [peer, cursor] of this.#cursors) {
@@ -247,7 +240,7 @@ export class Leadership {
 
   /**
    * Whether a configuration could be decided at once by those that are heard, and all of its new members follow. A newcomer that still needs a snapshot could not vote,
-   * and the group would tolerate one loss less than it should.
+   * and the cell would tolerate one loss less than it should.
    */
   canDecide(configuration: Electorate, now: Instant): boolean {
     const { log, limits, durations, self } = this.#context;
@@ -327,13 +320,17 @@ export class Leadership {
   }
 
   #send(peer: string, cursor: Cursor, now: Instant): void {
-    const { log, merged, limits, durations } = this.#context;
+    const { log, acceptor, limits, durations } = this.#context;
+    const { merged } = acceptor;
     const { ballot } = this;
     const { chosen, committed } = log;
     if (cursor.next > log.base) {
       const first = cursor.next;
       const furthest = Math.min(log.last, first + limits.entriesPerMessage - 1);
-      const operations = fitting(log.slice(first, furthest), limits.bytesPerMessage);
+      const operations = fitting(
+        log.slice(first, furthest).map(({ operation }) => operation),
+        limits.bytesPerMessage,
+      );
       const last = first + operations.length - 1;
       this.#context.send(peer, { kind: 'accept', ballot, merged, first, operations, chosen, committed });
       cursor.next = last + 1;
@@ -367,29 +364,18 @@ export class Leadership {
       else if (later(heardAt, durations.sessionMs) <= now) {
         this.#sessionsHeard.set(session, now);
         const command = { kind: 'expire-session', session } as const;
-        this.#queue.push({ session: 0, number: 0, answeredBelow: 0, command, origin: self, life, id: 0 });
+        const request = { session: 0, number: 0, answeredBelow: 0, command, origin: self, life, id: 0 };
+        this.#queue.set(`expire ${session}`, request);
       }
     }
   }
 }
 
+/** Equal for copies of one request alone. What has no session is a request of one replica, which numbers these. */
+const keyOf = ({ session, number, origin, life, id }: Request): string =>
+  session === NO_SESSION ? `${origin} ${life} ${id}` : `${session} ${number}`;
+
 function endTransfer(cursor: Cursor): void {
   cursor.transfer?.release();
   cursor.transfer = undefined;
 }
-
-/** The first of these operations, as many as fit; one at least, if there is one. */
-function fitting(entries: readonly Entry[], bytesMax: number): Operation[] {
-  const operations: Operation[] = [];
-  let bytes = 0;
-  for (const { operation } of entries) {
-    bytes += operation.kind === 'batch' ? operation.bytes : tableBytes(operation.configuration.placement);
-    if (bytes > bytesMax && operations.length > 0) break;
-    operations.push(operation);
-  }
-  return operations;
-}
-
-/** The rough size of the tables of a placement. */
-const tableBytes = (placement: Placement | PlacementChange): number =>
-  'objects' in placement ? 8 * placement.objects.size : 0;

@@ -34,11 +34,11 @@ export class LeaseExchange {
   wake(now: Instant): void {
     if (now < this.#askAt) return;
     const context = this.#context;
-    const { leaseMs, renewMs, electionMs } = context.durations;
-    this.#askAt = later(now, context.isMember ? renewMs : electionMs);
+    const { leaseMs, renewEveryMs, electionMs } = context.durations;
+    this.#askAt = later(now, context.isMember ? renewEveryMs : electionMs);
     if (context.isMember && context.room.isFull) this.#release(true);
     else if (context.isMember) {
-      const { ballot, synced } = context;
+      const { ballot, synced } = context.acceptor;
       context.broadcast({ kind: 'ask', ...context.leases.ask(leaseMs, now), leaseMs, ballot, upTo: synced });
     } else {
       const members = new Set([...context.peers, ...context.contacts]);
@@ -95,7 +95,8 @@ export class LeaseExchange {
 
   /** Takes note of how far this replica is. */
   note(now: Instant): void {
-    const { ballot, synced, durations } = this.#context;
+    const { acceptor, durations } = this.#context;
+    const { ballot, synced } = acceptor;
     const newest = this.#reached.at(-1);
     if (newest?.ballot === ballot && newest.upTo === synced) return;
     this.#reached.push({ at: now, ballot, upTo: synced });

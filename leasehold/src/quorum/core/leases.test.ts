@@ -74,6 +74,14 @@ describe('a grantor', () => {
     expect(leases.mask(at(1))).toBe(0);
   });
 
+  it('does not let an older question that arrives late lower what a release must reach', () => {
+    const leases = new LeaseMachine(1, at(0), 0);
+    leases.grant('h', bit(2), { life: 1, number: 2 }, LEASE_MS, at(0));
+    leases.grant('h', bit(2), { life: 1, number: 1 }, LEASE_MS, at(1));
+    leases.released('h', { life: 1, number: 1 });
+    expect(leases.mask(at(2))).toBe(bit(2));
+  });
+
   it('counts everybody as promised for the longest hold of its earlier lives', () => {
     const leases = new LeaseMachine(2, at(0), 700);
     expect(leases.mask(at(699))).toBe(EVERYBODY);

@@ -5,19 +5,19 @@ import {
   initialConfiguration,
   type Mask,
   objectOf,
-  type Placement,
-  type PlacementChange,
+  type ReaderMap,
+  type ReaderMapChange,
   type ProposedConfiguration,
   UNCHANGED,
 } from './configuration.ts';
 import { ReplicatedLog } from './log.ts';
-import type { Operation } from './operation.ts';
+import { batch, type Operation, put } from './operation.ts';
 
 const MEMBERS = ['a', 'b', 'c'].map((storage, seat) => ({ seat, storage }));
 const INITIAL = initialConfiguration(MEMBERS, { mode: 'all' });
-const CHOSEN: Placement = { mode: 'chosen', slices: [0b111], objects: new Map(), automatic: { weight: 1 } };
+const CHOSEN: ReaderMap = { mode: 'chosen', slices: [0b111], objects: new Map(), automatic: { weight: 1 } };
 
-const proposed = (placement: Placement | PlacementChange): Operation => {
+const proposed = (placement: ReaderMap | ReaderMapChange): Operation => {
   const configuration: ProposedConfiguration = { ...INITIAL, leader: 0, quorum: 'majority', placement };
   return { kind: 'configuration', configuration };
 };
@@ -88,5 +88,21 @@ describe('a change of tables in the log', () => {
     const log = logOf(proposed(CHOSEN), proposed({ ...UNCHANGED, objects: new Map([[1, 1]]), weight: 2.5 }));
     log.set(3, { ballot: 32, operation: moved('k', 0b001) });
     expect(newest(log).placement).toMatchObject({ automatic: { weight: 2.5 } });
+  });
+});
+
+describe('a snapshot that is installed', () => {
+  it('hides no later write: a reader looks for the last writer of a key behind the snapshot too', () => {
+    const write = (key: string): Operation =>
+      batch([
+        {
+          ...{ session: 1, number: 1, answeredBelow: 0, command: put(key, new Uint8Array(1)) },
+          ...{ origin: 'a', life: 1, id: 1 },
+        },
+      ]);
+    const log = logOf(write('k'), write('l'), write('k'), write('m'));
+    log.install({ slot: 2, configuration: INITIAL });
+    expect([log.lastWriter('k'), log.lastWriter('l'), log.lastWriter('m')]).toEqual([3, undefined, 4]);
+    expect([log.last, log.chosen, log.committed]).toEqual([4, 2, 2]);
   });
 });

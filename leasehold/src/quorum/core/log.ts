@@ -31,7 +31,7 @@ interface PlacedConfiguration {
   configuration: Configuration | undefined;
 }
 
-/** What a log starts from: everything up to and including this slot is in a snapshot, or slot 0 of a new group. */
+/** What a log starts from: everything up to and including this slot is in a snapshot, or slot 0 of a new cell. */
 export interface LogBase {
   readonly slot: number;
   readonly configuration: Configuration;

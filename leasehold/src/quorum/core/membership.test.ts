@@ -42,7 +42,7 @@ describe('a change of members', () => {
     expect(after(seven, { kind: 'replace', storage: 'b', by: 'h' }).members).toHaveLength(7);
   });
 
-  it('leaves a group its last member, which cannot hand over the lead', () => {
+  it('leaves a cell its last member, which cannot hand over the lead', () => {
     const one = initialConfiguration([{ seat: 0, storage: 'a' }], { mode: 'all' });
     expect(changed([one], { kind: 'remove', storage: 'a' }, 'a')).toBe('no-member-would-be-left');
   });

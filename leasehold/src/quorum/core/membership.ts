@@ -20,8 +20,8 @@ import {
   type Configuration,
   freeSeat,
   isSeated,
-  type Placement,
-  type PlacementChange,
+  type ReaderMap,
+  type ReaderMapChange,
   type ProposedConfiguration,
   UNCHANGED,
 } from './configuration.ts';
@@ -30,7 +30,7 @@ import {
 export const MEMBERS_MAX = 7;
 
 export type Change =
-  | { readonly kind: 'placement'; readonly placement: Placement | PlacementChange }
+  | { readonly kind: 'placement'; readonly placement: ReaderMap | ReaderMapChange }
   | { readonly kind: 'add'; readonly storage: string }
   | { readonly kind: 'remove'; readonly storage: string }
   | { readonly kind: 'replace'; readonly storage: string; readonly by: string };
@@ -38,10 +38,11 @@ export type Change =
 export type ChangeRefusal =
   | 'already-a-member'
   | 'not-a-member'
-  | 'leader-must-transfer-first'
+  | 'leader-must-step-down-first'
   | 'no-member-would-be-left'
   | 'no-free-seat'
   | 'too-many-members'
+  | 'no-other-member'
   | 'removed-before';
 
 /** The configuration after the change, or why it cannot be. `counting` has the newest configuration first. */
@@ -61,11 +62,11 @@ export function changed(
     case 'remove':
       if (!isSeated(newest, change.storage)) return 'not-a-member';
       if (members.length === 1) return 'no-member-would-be-left';
-      if (change.storage === leader) return 'leader-must-transfer-first';
+      if (change.storage === leader) return 'leader-must-step-down-first';
       return without(newest, change.storage);
     case 'replace': {
       if (!isSeated(newest, change.storage)) return 'not-a-member';
-      if (change.storage === leader) return 'leader-must-transfer-first';
+      if (change.storage === leader) return 'leader-must-step-down-first';
       const next = seated(newest, counting, change.by);
       if (typeof next === 'string') return next;
       return without(next, change.storage);
@@ -88,7 +89,7 @@ export function isInForce({ members, removed, placement }: Configuration, change
   }
 }
 
-export const isAutomatic = (placement: Placement | PlacementChange): boolean =>
+export const isAutomatic = (placement: ReaderMap | ReaderMapChange): boolean =>
   placement.mode === 'chosen' && placement.automatic !== undefined;
 
 function without(configuration: ProposedConfiguration, storage: string): ProposedConfiguration {

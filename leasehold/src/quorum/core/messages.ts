@@ -14,9 +14,9 @@ import type { Operation, Request } from './operation.ts';
 import type { ReadAnswer } from './answer.ts';
 import type { Found } from './result.ts';
 import type { SessionSnapshot } from './sessions.ts';
-import type { Snapshot } from './snapshot.ts';
+import type { SnapshotPart } from './snapshot.ts';
 import type { TakenOver } from './copy.ts';
-import type { Usage } from '../placement/usage.ts';
+import type { Usage } from './placement/usage.ts';
 
 /** Candidate → members. "Would you promise this ballot? I have the log up to `last`." Changes nothing. */
 export interface PreVote {
@@ -25,8 +25,13 @@ export interface PreVote {
   readonly last: number;
 }
 
+/**
+ * Member → candidate. A no names the highest ballot that was promised here, if that is higher: the candidate may never have heard of it, and the
+ * candidate to which it was promised may be gone. Without that word the only member that can be elected would ask for too low a ballot for ever.
+ */
 export interface PreVoted {
   readonly kind: 'pre-voted';
+  /** The ballot of the question, or the promised one. */
   readonly ballot: Ballot;
   readonly isYes: boolean;
 }
@@ -194,12 +199,23 @@ export interface LeadNow {
   readonly ballot: Ballot;
 }
 
-/** Replica whose disk lost slots that are chosen → members. "Send me the slots from `first` to `last`." */
+/**
+ * Replica that lacks slots which are chosen → member. "Send me the slots from `first` to `last`, as many as fit; or, if they are compacted
+ * away, your state. I have the first `next` values and sessions of your state as of slot `partOf`."
+ */
 export interface Fetch {
   readonly kind: 'fetch';
   readonly first: number;
   readonly last: number;
+  /** 0: of none. */
+  readonly partOf: number;
+  readonly next: number;
 }
+
+/** A question of a replica that has nothing of a state. */
+export const fetchOf = (first: number, last: number): Fetch => ({
+  ...{ kind: 'fetch', first, last, partOf: 0, next: 0 },
+});
 
 /** Replica that follows a new leader → leader. "Send me these slots as well, which I know to be chosen; I compare them." */
 export interface Compare {
@@ -208,15 +224,12 @@ export interface Compare {
   readonly last: number;
 }
 
-/**
- * Chosen entries from slot `first` on. If earlier ones are compacted away, with a snapshot as of the slot before, unless the state is
- * too large for a message.
- */
+/** Chosen entries from slot `first` on, or a part of a snapshot as of the slot before: a bounded piece (`serving.ts`). */
 export interface Fetched {
   readonly kind: 'fetched';
   readonly first: number;
   readonly operations: readonly Operation[];
-  readonly snapshot: Snapshot | undefined;
+  readonly part: SnapshotPart | undefined;
 }
 
 /** Member → leader. What its clients read and write, and how far away the others are; for automatic placement. */

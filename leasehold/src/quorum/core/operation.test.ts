@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { decodeMessage, encodeMessage } from '../wire/messages.ts';
-import { MESSAGES } from '../wire/samples.ts';
+import { decodeMessage, encodeMessage, message } from '../wire/messages.ts';
 import { batch, isSameOperation, put } from './operation.ts';
 
 const write = (value: string, number = 1) =>
@@ -13,11 +12,13 @@ const write = (value: string, number = 1) =>
 
 describe('the operations of one slot at two replicas', () => {
   it('are the same if one was sent to the other', () => {
-    const message = MESSAGES.find(({ kind }) => kind === 'fetched') ?? expect.unreachable();
-    const received = decodeMessage(encodeMessage(message));
-    if (message.kind !== 'fetched' || received.kind !== 'fetched') return expect.unreachable();
-    expect(message.operations.length).toBeGreaterThan(1);
-    message.operations.forEach((operation, place) => {
+    const sent = message
+      .samples()
+      .find((sample) => sample.kind === 'fetched' && sample.operations.length > 1);
+    if (sent?.kind !== 'fetched') return expect.unreachable();
+    const received = decodeMessage(encodeMessage(sent));
+    if (received.kind !== 'fetched') return expect.unreachable();
+    sent.operations.forEach((operation, place) => {
       const other = received.operations[place] ?? expect.unreachable();
       expect(isSameOperation(operation, other)).toBe(true);
       expect(isSameOperation(write('elsewhere'), other)).toBe(false);

@@ -28,11 +28,13 @@ export const slotOf = (revision: Revision): number => Math.floor(revision / BATC
 /** The highest revision that an entry of this slot can have. */
 export const lastRevisionOf = (slot: number): Revision => revisionOf(slot, BATCH_MAX - 1);
 
+/** What must hold for a transaction to be done. */
 export type Condition =
   | { readonly key: string; readonly is: 'absent' }
   | { readonly key: string; readonly is: 'revision'; readonly revision: Revision }
   | { readonly key: string; readonly is: 'value'; readonly value: Value };
 
+/** A change of one key in a transaction. */
 export type Action =
   | { readonly do: 'get'; readonly key: string }
   | { readonly do: 'put'; readonly key: string; readonly value: Value }

@@ -1,14 +1,17 @@
 /**
  * The durations of a replica, and the rules between them.
  *
- *     ask   ├─ renewMs ─┤─ renewMs ─┤─ renewMs ─┤           a lease must survive lost questions
+ *     ask   ├─ renewEveryMs ─┤─ renewEveryMs ─┤─ renewEveryMs ─┤           a lease must survive lost questions
  *           ├────────────────── leaseMs ──────────────────┤
- *     leader ├ heartbeatMs ┤ …                              several heartbeats fit into an election time
+ *     leader ├ heartbeatEveryMs ┤ …                              several heartbeats fit into an election time
  *            ├──────────── electionMs ────────────┤
  */
 
-import { InvalidOptionError } from '../../runtime/errors.ts';
+import { invalidOption } from '../../runtime/errors.ts';
+import * as is from '../../runtime/option-kinds.ts';
+import { fillIn, type OptionTable, optional, or } from '../../runtime/option-table.ts';
 
+/** The durations of a cell. They must be the same at all replicas. */
 export interface QuorumDurations {
   /**
    * How long a promise of a member lets this replica read locally, in milliseconds, counted from the asking. A dead
@@ -19,7 +22,7 @@ export interface QuorumDurations {
   leaseMs?: number | undefined;
 
   /** How often promises are asked for. @default leaseMs / 4 */
-  renewMs?: number | undefined;
+  renewEveryMs?: number | undefined;
 
   /**
    * How long a member hears nothing of a leader before it wants to become one; drawn anew between this and twice this.
@@ -29,7 +32,7 @@ export interface QuorumDurations {
   electionMs?: number | undefined;
 
   /** How often a leader is heard of. @default electionMs / 5 */
-  heartbeatMs?: number | undefined;
+  heartbeatEveryMs?: number | undefined;
 
   /** How long a holder may lag behind what its grantors have accepted before they refuse to renew. @default leaseMs / 2 */
   graceMs?: number | undefined;
@@ -43,7 +46,7 @@ export interface QuorumDurations {
    *
    * @default 10_000
    */
-  reportMs?: number | undefined;
+  reportEveryMs?: number | undefined;
 
   /** How long a session lives without a request. @default 60_000 */
   sessionMs?: number | undefined;
@@ -51,31 +54,44 @@ export interface QuorumDurations {
 
 export type ResolvedQuorumDurations = { readonly [name in keyof QuorumDurations]-?: number };
 
-/** @throws {InvalidOptionError} naming the first rule that is broken */
+/** No duration of a cell is longer: a day. */
+const DURATION_MS_MAX = 24 * 3_600_000;
+/** Said once in the documents, for all of them. */
+const span = { ...is.from(1, DURATION_MS_MAX), rule: '' };
+
+/** @internal */
+export const QUORUM_DURATIONS: OptionTable<
+  QuorumDurations,
+  'leaseMs' | 'electionMs' | 'sessionMs' | 'reportEveryMs'
+> = {
+  leaseMs: or(2_000, span),
+  renewEveryMs: optional(span, '`leaseMs` / 4'),
+  electionMs: or(1_000, span),
+  heartbeatEveryMs: optional(span, '`electionMs` / 5'),
+  graceMs: optional(span, '`leaseMs` / 2'),
+  holdMs: optional(span, '`electionMs` / 2'),
+  sessionMs: or(60_000, span),
+  reportEveryMs: or(10_000, span),
+};
+
+/** @throws {InvalidArgumentError} naming the first rule that is broken */
 export function resolveQuorumDurations(durations: QuorumDurations = {}): ResolvedQuorumDurations {
-  const { leaseMs = 2_000, electionMs = 1_000, sessionMs = 60_000, reportMs = 10_000 } = durations;
-  const { renewMs = leaseMs / 4, graceMs = leaseMs / 2 } = durations;
-  const { heartbeatMs = electionMs / 5, holdMs = electionMs / 2 } = durations;
-  const resolved = { leaseMs, renewMs, electionMs, heartbeatMs, graceMs, holdMs, sessionMs, reportMs };
-  for (const [name, value] of Object.entries(resolved)) {
-    demand(name, value, value >= 1 && value <= 24 * 3_600_000, 'it must be at least 1 and at most a day');
-  }
+  const { leaseMs, electionMs, sessionMs, reportEveryMs, ...given } = fillIn('', durations, QUORUM_DURATIONS);
+  const { renewEveryMs = leaseMs / 4, graceMs = leaseMs / 2 } = given;
+  const { heartbeatEveryMs = electionMs / 5, holdMs = electionMs / 2 } = given;
   demand(
-    'renewMs',
-    renewMs,
-    renewMs * 2 <= leaseMs,
+    'renewEveryMs',
+    renewEveryMs,
+    renewEveryMs * 2 <= leaseMs,
     `it must be at most half of leaseMs, which is ${leaseMs}`,
   );
   const electionRule = `it must be at most a third of electionMs, which is ${electionMs}`;
-  demand('heartbeatMs', heartbeatMs, heartbeatMs * 3 <= electionMs, electionRule);
-  return resolved;
+  demand('heartbeatEveryMs', heartbeatEveryMs, heartbeatEveryMs * 3 <= electionMs, electionRule);
+  return { leaseMs, renewEveryMs, electionMs, heartbeatEveryMs, graceMs, holdMs, sessionMs, reportEveryMs };
 }
 
-function demand(option: string, value: unknown, holds: boolean, rule: string): void {
-  if (typeof value !== 'number' || Number.isNaN(value)) {
-    throw new InvalidOptionError(option, value, 'it must be a number of milliseconds');
-  }
-  if (!holds) throw new InvalidOptionError(option, value, rule);
+function demand(option: string, value: number, holds: boolean, rule: string): void {
+  if (!holds) throw invalidOption(option, value, rule);
 }
 
 /** How much a replica takes on at a time. */

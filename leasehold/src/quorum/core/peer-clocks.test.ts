@@ -5,7 +5,7 @@ import { LEASE_MS, Trio } from './testing/trio.ts';
 const value = new Uint8Array([1]);
 const LONG_MS = 30 * LEASE_MS;
 
-/** A group in which the clock of one follower runs at this rate. */
+/** A cell in which the clock of one follower runs at this rate. */
 function withRate(rate: number): {
   readonly trio: Trio;
   readonly odd: string;

@@ -1,6 +1,6 @@
 /**
- * Automatic placement, at one replica: counts what its clients read and write, tells the leader every `reportMs`, and, if this replica
- * leads, makes a plan of all reports (`placement/`) and proposes its parts one by one.
+ * Automatic placement, at one replica: counts what its clients read and write, tells the leader every `reportEveryMs`, and, if this replica
+ * leads, makes a plan of all reports (`core/placement/`) and proposes its parts one by one.
  *
  * **It cannot break safety.** Placement does nothing but propose configurations, and those are entries of the log: a writer obeys every
  * configuration that may count, and a reader must be allowed by every one, whatever the tables in them say. Counts that are wrong, lost,
@@ -12,11 +12,11 @@
  */
 
 import { type Instant, later } from '../../runtime/time.ts';
-import { isPossible, Plan } from '../placement/plan.ts';
-import { type Usage, UsageMeter } from '../placement/usage.ts';
-import { nextWeight, worstShare } from '../placement/weight.ts';
+import { isPossible, Plan } from './placement/plan.ts';
+import { type Usage, UsageMeter } from './placement/usage.ts';
+import { nextWeight, worstShare } from './placement/weight.ts';
 import type { Changes } from './changes.ts';
-import { objectOf, type Placement, type PlacementChange } from './configuration.ts';
+import { objectOf, type ReaderMap, type ReaderMapChange } from './configuration.ts';
 import type { Context } from './context.ts';
 import type { Leadership } from './leadership.ts';
 import { type Command, touchedBy } from './operation.ts';
@@ -46,7 +46,7 @@ export interface PlacingStatus {
 export class Placing {
   readonly #context: Context;
   readonly #changes: Changes;
-  #placement: Placement | undefined;
+  #placement: ReaderMap | undefined;
   #meter: UsageMeter | undefined;
   #reportAt: Instant | undefined;
   readonly #reports = new Map<string, Report>();
@@ -103,7 +103,7 @@ export class Placing {
     const isAutomatic = automatic(placement) !== undefined;
     if (isAutomatic && this.#meter === undefined) {
       this.#meter = new UsageMeter();
-      this.#reportAt = later(now, this.#context.durations.reportMs);
+      this.#reportAt = later(now, this.#context.durations.reportEveryMs);
     } else if (!isAutomatic) {
       this.#meter = undefined;
       this.#reportAt = undefined;
@@ -122,7 +122,7 @@ export class Placing {
     if (leader !== self) this.#term = undefined;
     if (this.#meter === undefined || this.#reportAt === undefined) return;
     if (this.#reportAt <= now) {
-      this.#reportAt = later(now, durations.reportMs);
+      this.#reportAt = later(now, durations.reportEveryMs);
       const usage = this.#meter.report();
       if (leader === self) {
         this.#reports.set(self, { usage, at: now });
@@ -137,7 +137,7 @@ export class Placing {
     const { members, leader, placement } = log.newestConfiguration;
     const own = automatic(placement);
     if (own === undefined || leader === undefined) return;
-    const since = later(now, -PERIODS * durations.reportMs);
+    const since = later(now, -PERIODS * durations.reportEveryMs);
     for (const [storage, { at }] of this.#reports) if (at < since) this.#reports.delete(storage);
     const term = this.#term ?? { weight: own.weight, changes: 0 };
     const reports = new Map<string, Usage>();
@@ -165,7 +165,7 @@ export class Placing {
     }
     const tables = automatic(this.#context.log.newestConfiguration.placement);
     term.part ??= tables && plan.next(tables.objects, term.weight);
-    term.stepAt = term.part && later(now, this.#context.durations.heartbeatMs);
+    term.stepAt = term.part && later(now, this.#context.durations.heartbeatEveryMs);
     if (term.part === undefined) return;
     if (!this.#changes.propose(term.part, leadership, now)) return;
     this.#context.trace('places', { objects: term.part.objects.size, left: plan.movesLeft });
@@ -183,7 +183,7 @@ interface Term {
   readonly plan?: Plan | undefined;
   changes: number;
   isDone?: boolean;
-  part?: PlacementChange | undefined;
+  part?: ReaderMapChange | undefined;
   stepAt?: Instant | undefined;
 }
 
@@ -193,7 +193,7 @@ interface AutomaticTables {
   readonly weight: number;
 }
 
-function automatic(placement: Placement): AutomaticTables | undefined {
+function automatic(placement: ReaderMap): AutomaticTables | undefined {
   if (placement.mode !== 'chosen' || placement.automatic === undefined) return undefined;
   const { slices, objects, automatic: own } = placement;
   return { slices, objects, weight: own.weight };

@@ -6,7 +6,7 @@ import { Trio } from './testing/trio.ts';
 const value = new Uint8Array([7]);
 const READ = 1_000_000;
 
-/** A group in which the leader alone reads by itself. Elections take 300 ms, and a read waits for the leader for 150 ms. */
+/** A cell in which the leader alone reads by itself. Elections take 300 ms, and a read waits for the leader for 150 ms. */
 function written(): Trio {
   const trio = new Trio('leader');
   trio.submit('a', put('key', value));

@@ -22,7 +22,7 @@
  * be read on two sides of a write between them.
  *
  * **Late answers count.** An answer of the leader, or of a member to an earlier round, was given after the read arrived, and the read has not ended. If such
- * answers were thrown away, a group that takes longer than a round to answer would answer nothing and be asked ever more.
+ * answers were thrown away, a cell that takes longer than a round to answer would answer nothing and be asked ever more.
  */
 
 import { earliest, type Instant, instant, later, soonest } from '../../runtime/time.ts';
@@ -33,7 +33,7 @@ import type { Operation } from './operation.ts';
 import type { Found, Result } from './result.ts';
 
 /** How a caller wants to be served: `best` is the first way of the list above that works. */
-export type ReadMode = 'best' | 'quorum' | 'log' | 'stale';
+export type ReadMode = 'best' | 'quorum' | 'log' | 'weak';
 
 /** Where the answer goes: to a caller in this process, or to the replica that forwarded the read. */
 export type Reader =
@@ -151,7 +151,7 @@ export class Reads {
     if (mode === 'best') {
       if (reader.at === 'here') for (const key of keys) this.#traffic.read(key);
       this.#here(reader, keys, now);
-    } else if (mode === 'stale') this.#answer(reader, keys, 'stale', this.#context.log.committed);
+    } else if (mode === 'weak') this.#answer(reader, keys, 'weak', this.#context.log.committed);
     else if (mode === 'quorum' && keys.length === 1) this.#query(reader, keys, now, undefined);
     else this.#log(reader, keys);
   }

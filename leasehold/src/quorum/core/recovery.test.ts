@@ -25,7 +25,7 @@ describe('a replica that starts', () => {
     ]);
     expect(recovery).toMatchObject({
       kind: 'recovered',
-      state: { promised: 65, chosen: 3, committed: 2, holdMs: 70, missing: undefined },
+      state: { promised: 65, chosen: 3, committed: 2, holdMs: 70, missing: [] },
     });
     expect(recovery.kind === 'recovered' && recovery.state.entries).toHaveLength(5);
   });
@@ -52,12 +52,50 @@ describe('a replica that starts', () => {
       'damaged',
       frame(6, 6, { lastBefore: 5, chosen: 5 }),
     ]);
-    expect(recovery).toMatchObject({ kind: 'recovered', state: { missing: { first: 2, last: 5 } } });
+    expect(recovery).toMatchObject({ kind: 'recovered', state: { missing: [{ first: 2, last: 5 }] } });
+  });
+
+  it('tells several damaged frames apart, and fetches nothing of what lies between them', () => {
+    const recovery = recover([
+      frame(1, 2, { chosen: 1 }),
+      'damaged',
+      frame(5, 40, { lastBefore: 4, chosen: 4 }),
+      frame(41, 41, { chosen: 40 }),
+      'damaged',
+      frame(44, 44, { lastBefore: 43, chosen: 43 }),
+    ]);
+    const missing = [
+      { first: 2, last: 4 },
+      { first: 41, last: 43 },
+    ];
+    expect(recovery).toMatchObject({ kind: 'recovered', state: { missing } });
+  });
+
+  it('fetches as one span what two damaged frames can both have held', () => {
+    const recovery = recover([
+      frame(1, 2, { chosen: 1 }),
+      'damaged',
+      frame(5, 6, { lastBefore: 4, chosen: 2 }),
+      'damaged',
+      frame(9, 9, { lastBefore: 8, chosen: 8 }),
+    ]);
+    expect(recovery).toMatchObject({ kind: 'recovered', state: { missing: [{ first: 2, last: 8 }] } });
+  });
+
+  it('fetches what the first of two damaged frames can have replaced, although older entries are there', () => {
+    const recovery = recover([
+      frame(1, 4, { chosen: 1 }),
+      'damaged', // It may have replaced slots 2 to 4.
+      frame(5, 5, { lastBefore: 4, chosen: 4 }),
+      'damaged',
+      frame(7, 7, { lastBefore: 6, chosen: 6 }),
+    ]);
+    expect(recovery).toMatchObject({ kind: 'recovered', state: { missing: [{ first: 2, last: 6 }] } });
   });
 
   it('fetches a slot that no frame has, if it is known to be chosen, and gives up its storage id if not', () => {
     const gap = (chosen: number) => recover([frame(1, 2), frame(4, 5, { base: 3, chosen })]);
-    expect(gap(3)).toMatchObject({ kind: 'recovered', state: { missing: { first: 3, last: 3 } } });
+    expect(gap(3)).toMatchObject({ kind: 'recovered', state: { missing: [{ first: 3, last: 3 }] } });
     expect(gap(2)).toEqual({ kind: 'votes-lost' });
   });
 
@@ -76,13 +114,13 @@ describe('a replica that starts', () => {
       'damaged' as const,
       frame(3, 2, { lastBefore: 2, chosen: 2, promised: 97 }),
     ];
-    expect(recover(frames)).toMatchObject({ kind: 'recovered', state: { promised: 97, missing: undefined } });
+    expect(recover(frames)).toMatchObject({ kind: 'recovered', state: { promised: 97, missing: [] } });
   });
 
   it('needs nothing from before a frame with every entry', () => {
     const whole = frame(1, 4, { base: 0, chosen: 4 });
     const recovery = recover([frame(1, 2), 'damaged', whole]);
-    expect(recovery).toMatchObject({ kind: 'recovered', state: { missing: undefined } });
+    expect(recovery).toMatchObject({ kind: 'recovered', state: { missing: [] } });
     expect(recovery.kind === 'recovered' && recovery.state.entries).toHaveLength(4);
   });
 
@@ -95,7 +133,7 @@ describe('a replica that starts', () => {
   it('begins with the newest frame whose snapshot is there, and keeps the entries after the snapshot', () => {
     const frames = [frame(1, 2), 'damaged' as const, frame(3, 4, { base: 2, chosen: 2 }), frame(5, 5)];
     const recovery = recover(frames, new Map([[2, snapshot]]));
-    expect(recovery).toMatchObject({ kind: 'recovered', state: { snapshot, missing: undefined } });
+    expect(recovery).toMatchObject({ kind: 'recovered', state: { snapshot, missing: [] } });
     expect(recovery.kind === 'recovered' && recovery.state.entries).toHaveLength(3);
   });
 

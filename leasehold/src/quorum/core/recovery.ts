@@ -12,6 +12,9 @@
  *  - If the highest readable chosen mark reaches that slot, every lost entry was chosen: its value is the same everywhere, and
  *    can be fetched from any peer that knows it. Until then the replica stays silent.
  *  - The same holds for a slot that no frame has although a later one is there.
+ *  - Several damaged places are told apart: what lies between them need not be fetched. A slot s lies behind some of them and before
+ *    the others. When the next valid frame after an earlier one was written, the log did not reach s, so every readable entry of s is younger.
+ *    When a later one was written, s was chosen, and a valid frame before had the entry: a chosen value does not change.
  *  - If not, votes are lost. A replica that went on voting could vote twice. It must take a new storage id and join
  *    anew (M4).
  */
@@ -24,14 +27,20 @@ import type { Snapshot } from './snapshot.ts';
 /** What can be read of one frame. */
 export type StoredFrame = Frame | 'damaged';
 
+/** From the first to the last of them. */
+export interface Slots {
+  readonly first: number;
+  readonly last: number;
+}
+
 export interface Recovered extends Marks {
   /** How many frames with votes there are. */
   readonly votes: number;
   readonly snapshot: Snapshot | undefined;
   /** From the slot after the snapshot on; undefined where a frame was damaged. */
   readonly entries: readonly (Entry | undefined)[];
-  /** The slots to fetch before anything else, all of them chosen. */
-  readonly missing: { readonly first: number; readonly last: number } | undefined;
+  /** The slots to fetch before anything else, all of them chosen: spans in order, apart from each other. Empty if none are missing. */
+  readonly missing: readonly Slots[];
   /** The disk has less than this: it must be written anew. */
   readonly isRepaired: boolean;
 }
@@ -69,16 +78,14 @@ export function recover(
   let votes = 0;
   let last = baseSlot;
   let isAfterDamage = false;
-  let missingFrom = Number.POSITIVE_INFINITY;
-  let missingTo = 0;
+  const missing = new Spans();
   for (const frame of frames.slice(0, lastValid + 1)) {
     if (frame === 'damaged') {
       isAfterDamage = true;
-      missingFrom = Math.min(missingFrom, marks.chosen + 1);
       continue;
     }
     if (isAfterDamage) {
-      missingTo = Math.max(missingTo, frame.lastBefore, last);
+      missing.add(Math.max(marks.chosen, baseSlot) + 1, Math.max(frame.lastBefore, last));
       last = frame.lastBefore;
       isAfterDamage = false;
     }
@@ -91,18 +98,39 @@ export function recover(
   }
   const base = baseSlot;
   for (let slot = base + 1; slot <= last; slot += 1) {
-    if (entries.has(slot)) continue;
-    missingFrom = Math.min(missingFrom, slot);
-    missingTo = Math.max(missingTo, slot);
+    if (!entries.has(slot)) missing.add(slot, slot);
   }
-  const hasMissing = missingTo >= missingFrom && missingTo > base;
-  if (hasMissing && marks.chosen < missingTo) return { kind: 'votes-lost' };
-  const missing = hasMissing ? { first: Math.max(missingFrom, base + 1), last: missingTo } : undefined;
+  if (missing.last > marks.chosen) return { kind: 'votes-lost' };
   const list = Array.from({ length: Math.max(0, last - base) }, (_, place) => entries.get(base + 1 + place));
   return {
     kind: 'recovered',
-    state: { ...marks, votes, snapshot, entries: list, missing, isRepaired: false },
+    state: { ...marks, votes, snapshot, entries: list, missing: missing.all, isRepaired: false },
   };
+}
+
+/** Spans of slots that were added in any order. */
+class Spans {
+  #spans: readonly Slots[] = [];
+
+  add(first: number, last: number): void {
+    if (last < first) return;
+    const touches = (each: Slots): boolean => each.first <= last + 1 && first <= each.last + 1;
+    const touching = this.#spans.filter(touches);
+    const joined = {
+      first: Math.min(first, ...touching.map((each) => each.first)),
+      last: Math.max(last, ...touching.map((each) => each.last)),
+    };
+    const others = this.#spans.filter((each) => !touches(each));
+    this.#spans = [...others, joined].toSorted((one, other) => one.first - other.first);
+  }
+
+  get all(): readonly Slots[] {
+    return this.#spans;
+  }
+
+  get last(): number {
+    return this.#spans.at(-1)?.last ?? 0;
+  }
 }
 
 const highest = (a: Marks, b: Marks): Marks => ({

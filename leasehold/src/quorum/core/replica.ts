@@ -23,7 +23,7 @@
 import { present, unreachable } from '../../runtime/assert.ts';
 import type { Core } from '../../runtime/driver.ts';
 import { type Instant, later, soonest } from '../../runtime/time.ts';
-import { Acceptor } from './acceptor.ts';
+import type { Acceptor } from './acceptor.ts';
 import { Application } from './application.ts';
 import { type Ballot, ballotAfter } from './ballot.ts';
 import { Changes } from './changes.ts';
@@ -41,6 +41,7 @@ import { Placing, type PlacingStatus } from './placing.ts';
 import { type Peeked, type ReadMode, Reads } from './reads.ts';
 import { type ReplicaCall, Requests, type Submission } from './requests.ts';
 import { type Standing, Standings } from './standing.ts';
+import { Serving } from './serving.ts';
 import { Saving } from './transfer.ts';
 
 type Role =
@@ -59,6 +60,7 @@ export class Replica implements Core<Effect> {
   readonly #acceptor: Acceptor;
   readonly #standings: Standings;
   readonly #saving: Saving;
+  readonly #serving: Serving;
   readonly #reads: Reads;
   readonly #requests: Requests;
   readonly #exchange: LeaseExchange;
@@ -81,7 +83,8 @@ export class Replica implements Core<Effect> {
     this.#context = context;
     this.#standings = new Standings(context, options.vouched);
     this.#saving = new Saving(context);
-    this.#acceptor = new Acceptor(context);
+    this.#serving = new Serving(context);
+    this.#acceptor = context.acceptor;
     this.#changes = new Changes(context);
     this.#placing = new Placing(context, this.#changes);
     this.#requests = new Requests(context);
@@ -102,7 +105,7 @@ export class Replica implements Core<Effect> {
     for (const entry of entries) log.set(log.last + 1, present(entry, `slot ${log.last + 1} of the disk`));
     log.choose(Math.min(Math.max(chosen, log.last >= 2 ? 1 : 0), log.last)); // Slot 2 proves that slot 1 is chosen (M5).
     for (let slot = log.base + 1; slot <= Math.min(committed, log.chosen); slot += 1) log.commit(slot);
-    context.upTo = log.chosen;
+    context.acceptor.learnt();
     if (isRepaired) context.journal.rebase(log.base);
     this.#application = new Application(context, this.#saving, (slot, operation, results) => {
       context.show(slot, operation, results); // First: a caller in this process that hears the answer has seen the change.
@@ -177,6 +180,8 @@ export class Replica implements Core<Effect> {
       this.#context.answer(id, { kind: 'refused', why: 'session-required' });
     } else if (this.#requests.count >= this.#context.limits.requestsWaiting) {
       this.#context.answer(id, { kind: 'refused', why: 'busy' });
+    } else if (this.#context.log.newestConfiguration.members.length === 0) {
+      this.#context.answer(id, { kind: 'refused', why: 'not-ready' }); // A newcomer that no leader has fed yet knows no members, and no disks.
     } else if (!this.#context.room.isEnough(this.#context.log.countingConfigurations, now)) {
       this.#context.answer(id, { kind: 'refused', why: 'disk-full' });
     } else {
@@ -211,11 +216,11 @@ export class Replica implements Core<Effect> {
     return this.#settle(now);
   }
 
-  /** Hands the leadership to another member, if this replica leads. */
-  transfer(to: string, now: Instant): Effect[] {
+  /** Hands the leadership to another member, if this replica leads: to the one that has most of the log, if none is named. */
+  stepDown(to: string | undefined, now: Instant): Effect[] {
     const { log } = this.#context;
-    if (this.#role.name === 'leader' && isSeated(log.newestConfiguration, to))
-      this.#role.leadership.transfer(to, now);
+    if (to === undefined) this.#leadership?.handOver(now);
+    else if (isSeated(log.newestConfiguration, to)) this.#leadership?.transfer(to, now);
     return this.#settle(now);
   }
 
@@ -224,7 +229,7 @@ export class Replica implements Core<Effect> {
     const { journal, room } = this.#context;
     const flight = journal.synced();
     if (flight === undefined) return [];
-    this.#acceptor.synced(flight.ballot, flight.upTo);
+    this.#acceptor.durable(flight);
     if (room.isFull) {
       room.isFull = false;
       this.#exchange.roomChanged(now);
@@ -267,6 +272,7 @@ export class Replica implements Core<Effect> {
 
   wake(now: Instant): Effect[] {
     const role = this.#role;
+    this.#serving.tidy(now);
     this.#exchange.wake(now);
     if (role.name === 'leader') {
       role.leadership.wake(now);
@@ -294,10 +300,10 @@ export class Replica implements Core<Effect> {
   #receive(from: string, message: Message, now: Instant): void {
     const context = this.#context;
     const role = this.#role;
-    const highest = Math.max(context.promised, this.#highestBallot);
+    const highest = Math.max(context.acceptor.promised, this.#highestBallot);
     const standing = this.#standings.of(from, message, highest);
     if (standing === 'ignored') {
-      this.#standings.ignored(message, now);
+      this.#standings.ignored(message, this.#saving, now);
       return;
     }
     const isUsed = 'ballot' in message && message.kind !== 'pre-vote' && message.kind !== 'pre-voted';
@@ -309,6 +315,8 @@ export class Replica implements Core<Effect> {
         this.#preVote(from, message, now);
         return;
       case 'pre-voted':
+        if (!message.isYes && standing === 'member')
+          this.#highestBallot = Math.max(this.#highestBallot, message.ballot);
         if (role.name !== 'pre-candidate' || role.ballot !== message.ballot || !message.isYes) return;
         role.votes.add(from);
         this.#countPreVotes(now);
@@ -329,7 +337,7 @@ export class Replica implements Core<Effect> {
       case 'accept':
         if (!this.#hear(from, message.ballot, message.merged, now)) return;
         this.#acceptor.accept(from, message);
-        this.#application.takeOver(Math.min(message.chosen, context.upTo), message.committed);
+        this.#application.takeOver(Math.min(message.chosen, context.acceptor.upTo), message.committed);
         return;
       case 'install':
         if (!this.#hear(from, message.ballot, message.merged, now)) return;
@@ -376,10 +384,10 @@ export class Replica implements Core<Effect> {
         if (role.name === 'leader') role.leadership.join(from, now);
         return;
       case 'lead-now':
-        if (message.ballot === context.ballot) this.#stand(now, 'at-once');
+        if (message.ballot === context.acceptor.ballot) this.#stand(now, 'at-once');
         return;
       case 'fetch':
-        this.#standings.fetch(from, message);
+        this.#serving.fetch(from, message, now);
         return;
       case 'compare':
         this.#standings.compare(from, message);
@@ -402,8 +410,9 @@ export class Replica implements Core<Effect> {
 
   /** Follows the sender of this ballot, unless a higher one is promised. */
   #hear(from: string, ballot: Ballot, merged: number, now: Instant): boolean {
-    const isNew = ballot > this.#context.ballot;
+    const isNew = ballot > this.#acceptor.ballot;
     if (!this.#acceptor.enter(from, ballot, merged)) return false;
+    if (isNew) this.#context.keepAfter = Number.POSITIVE_INFINITY; // Another leader feeds now.
     this.#standings.heard(from, isNew, now);
     const role = this.#role;
     if (role.name !== 'follower' || role.leader !== from) {
@@ -417,7 +426,7 @@ export class Replica implements Core<Effect> {
 
   #acknowledgement(from: string, message: Accepted, standing: Standing, now: Instant): void {
     const context = this.#context;
-    if (message.ballot !== context.ballot) return;
+    if (message.ballot !== context.acceptor.ballot) return;
     context.acknowledged.take(from, message);
     if (standing === 'member') this.#application.takeOver(0, message.committed);
     if (this.#role.name === 'leader') this.#role.leadership.heard(from, now);
@@ -445,14 +454,15 @@ export class Replica implements Core<Effect> {
   }
 
   #preVote(candidate: string, { ballot, last }: PreVote, now: Instant): void {
-    const { log, durations, promised, room } = this.#context;
+    const { log, durations, acceptor, room } = this.#context;
     const role = this.#role;
     const hearsLeader =
       role.name === 'leader' ||
       (role.name === 'follower' && later(this.#heardLeaderAt, durations.electionMs) > now);
-    const isAble = !room.isFull && ballot > promised;
+    const isAble = !room.isFull && ballot > acceptor.promised;
     const isYes = isAble && !hearsLeader && this.#context.isSeated(candidate) && last >= log.base;
-    this.#context.send(candidate, { kind: 'pre-voted', ballot, isYes });
+    const said = isYes ? ballot : Math.max(ballot, acceptor.promised);
+    this.#context.send(candidate, { kind: 'pre-voted', ballot: said, isYes });
   }
 
   #stand(now: Instant, how: 'pre-vote' | 'at-once'): void {
@@ -460,7 +470,7 @@ export class Replica implements Core<Effect> {
     this.#electAt = this.#drawElection(now);
     const member = memberOf(context.log.newestConfiguration, context.self);
     if (member === undefined || context.room.isFull) return;
-    const ballot = ballotAfter(Math.max(context.promised, this.#highestBallot), member.seat);
+    const ballot = ballotAfter(Math.max(context.acceptor.promised, this.#highestBallot), member.seat);
     if (how === 'pre-vote') {
       this.#role = { name: 'pre-candidate', ballot, votes: new Set([context.self]) };
       context.broadcast({ kind: 'pre-vote', ballot, last: context.log.last });
@@ -523,18 +533,14 @@ export class Replica implements Core<Effect> {
       log.set(slot, { ballot, operation });
       journal.touch(slot);
     });
-    context.ballot = ballot;
-    context.merged = log.last;
-    context.upTo = log.last;
-    context.synced = -1;
-    context.acknowledged.begin(ballot);
+    this.#acceptor.lead(ballot);
     this.#application.takeOver(chosen, committed);
     if (log.last >= 2) log.choose(1);
     const leadership = new Leadership(context, ballot, now);
     leadership.begin();
     this.#role = { name: 'leader', leadership };
     this.#requests.resend(now);
-    context.trace('leads', { ballot, merged: context.merged });
+    context.trace('leads', { ballot, merged: this.#acceptor.merged });
   }
 
   // ── after every input ──
@@ -562,16 +568,17 @@ export class Replica implements Core<Effect> {
     this.#claim.check(now);
     this.#acceptor.acknowledge(now);
     context.complete();
-    const isActive =
-      context.ballot > 0 && (this.#role.name !== 'leader' || context.promised === context.ballot);
-    const committed = isActive ? this.#judge.judge(context.log, context.acknowledged, context.upTo) : [];
+    const { ballot, promised, upTo } = this.#acceptor;
+    const isActive = ballot > 0 && (this.#role.name !== 'leader' || promised === ballot);
+    const committed = isActive ? this.#judge.judge(context.log, context.acknowledged, upTo) : [];
     for (const slot of committed) this.#application.committed(slot); // Those that are applied: the lower ones.
     this.#application.applyChosen();
   }
 
   #persist(now: Instant): void {
     const context = this.#context;
-    const { journal, log, marks, ballot, upTo } = context;
+    const { journal, log, marks, acceptor } = context;
+    const { ballot, upTo } = acceptor;
     const isDue = this.#marksAt !== undefined && this.#marksAt <= now;
     if (isDue) this.#marksAt = undefined;
     const frame = journal.next(
@@ -581,7 +588,7 @@ export class Replica implements Core<Effect> {
       isDue && journal.wantsSeal(marks),
     );
     if (frame !== undefined) context.persist(frame);
-    else if (journal.isSettled(marks)) this.#acceptor.synced(ballot, upTo);
+    else if (journal.isSettled(marks)) this.#acceptor.durable({ ballot, upTo });
     if (journal.wantsSeal(marks) && !journal.isBusy) this.#marksAt ??= later(now, MARKS_AFTER_MS);
   }
 

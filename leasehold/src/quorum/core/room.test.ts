@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { instant } from '../../runtime/time.ts';
-import { initialConfiguration } from './configuration.ts';
+import { initialConfiguration, UNKNOWN_CELL } from './configuration.ts';
 import { put } from './operation.ts';
+import { DEFAULT_LIMITS, resolveQuorumDurations } from './options.ts';
+import { recover } from './recovery.ts';
+import { Replica } from './replica.ts';
 import { Room } from './room.ts';
 import { LEASE_MS, Trio } from './testing/trio.ts';
 
@@ -14,7 +17,7 @@ const counting = [
   ),
 ].map((each) => ({ ...each, quorum: 'majority' as const }));
 
-describe('the room on the disks of a group', () => {
+describe('the room on the disks of a cell', () => {
   it('is a majority until two of three say that their disks are full', () => {
     const room = new Room('a', 100);
     room.hear('b', true, instant(0));
@@ -76,5 +79,24 @@ describe('a replica whose disk is full', () => {
     trio.pass(2 * LEASE_MS);
     expect(trio.replica(full).role).toBe('follower');
     expect(sent(trio, full)).not.toContain('prepare');
+  });
+});
+
+describe('a newcomer that knows no members yet', () => {
+  it('answers a write with not-ready, and says nothing of disks', () => {
+    const recovery = recover([]);
+    if (recovery.kind !== 'recovered') return expect.unreachable();
+    const durations = resolveQuorumDurations();
+    const newcomer = new Replica(
+      {
+        ...{ self: 'n', life: 1, recovered: recovery.state, initial: UNKNOWN_CELL, contacts: ['a'] },
+        ...{ durations, limits: DEFAULT_LIMITS, random: () => 0 },
+      },
+      instant(0),
+    );
+    const submission = { session: 1, number: 1, answeredBelow: 0, command: put('k', value) };
+    expect(newcomer.submit(1, submission, instant(1))).toContainEqual({
+      ...{ do: 'answer', id: 1, answer: { kind: 'refused', why: 'not-ready' } },
+    });
   });
 });

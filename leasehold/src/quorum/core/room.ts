@@ -3,7 +3,7 @@
  *
  * A replica with a full disk can accept nothing and promise no ballot, but goes on to hear and to speak. If that replica held keys, every
  * write of those keys would wait for the replica. So (L7) the replica releases its leases at once, asks for none until there is room, and
- * stands in no election. Instead of asking, the replica says `release` again every `renewMs`: a lost one is made up for, and the others
+ * stands in no election. Instead of asking, the replica says `release` again every `renewEveryMs`: a lost one is made up for, and the others
  * know why nothing is heard.
  *
  * The words of the others are hints. They decide whether a caller is told at once that no majority has room, and which member a full leader hands over to. A write that
@@ -25,9 +25,9 @@ export class Room {
   readonly #periodMs: number;
   readonly #fullUntil = new Map<string, Instant>();
 
-  constructor(self: string, renewMs: number) {
+  constructor(self: string, renewEveryMs: number) {
     this.#self = self;
-    this.#periodMs = PERIODS * renewMs;
+    this.#periodMs = PERIODS * renewEveryMs;
   }
 
   /** A member says that the disk there is full, or that it is not. */

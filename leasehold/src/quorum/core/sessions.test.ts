@@ -44,6 +44,16 @@ describe('a session', () => {
     expect(apply(sessions, 4, request(1))).toEqual({ kind: 'refused', why: 'answered-before' });
   });
 
+  it('does not take an acknowledgement back when an older request with a lower one arrives later', () => {
+    const sessions = opened();
+    apply(sessions, 2, request(1));
+    apply(sessions, 3, request(2));
+    apply(sessions, 4, request(4, 3));
+    apply(sessions, 5, request(3, 1));
+    expect(apply(sessions, 6, request(2))).toEqual({ kind: 'refused', why: 'answered-before' });
+    expect(sessions.snapshotAt(5).map(({ answeredBelow }) => answeredBelow)).toEqual([3]);
+  });
+
   it('refuses a request that is further ahead than results are kept', () => {
     expect(apply(opened(), 2, request(WINDOW))).toEqual({ kind: 'refused', why: 'beyond-window' });
   });

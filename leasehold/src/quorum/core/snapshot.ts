@@ -37,11 +37,6 @@ export interface SnapshotPart {
   readonly isLast: boolean;
 }
 
-/** A snapshot that is in memory as one part. */
-export const wholePart = ({ slot, configuration, state }: Snapshot): SnapshotPart => ({
-  ...{ slot, configuration, first: 0, values: state.values, sessions: state.sessions, isLast: true },
-});
-
 export const itemsOf = ({ values, sessions }: SnapshotPart): number => values.length + sessions.length;
 
 /** The size of a value besides the key and the bytes. */

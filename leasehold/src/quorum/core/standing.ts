@@ -10,10 +10,10 @@
  *
  *  - A replica without a seat may know only members of long ago. Such a replica has no vote, and believes the leader that feeds it.
  *  - A member that was away while others were replaced may know a leader only as a stranger. That member asks the members it
- *    knows for the slots that are chosen, up to the configuration that seats the leader. Chosen slots are the same everywhere, so
+ *    knows, one after the other, for the slots that are chosen, up to the configuration that seats the leader. Chosen slots are the same everywhere, so
  *    no ballot is involved. If no member that it knows is left, those count that were named when the replica started (`check-in.ts`).
  *
- * **Two histories.** Nothing that is chosen ever changes, as long as no majority loses votes. If disks lost them unnoticed (`disk/place.ts`), a leader may
+ * **Two histories.** Nothing that is chosen ever changes, as long as no majority loses votes. If disks lost them unnoticed (`shell/disk/place.ts`), a leader may
  * have another value in a slot than a replica that follows. The leader sends only what comes after, so the two would differ for good. So a replica asks each
  * new leader for the last slots that were known to be chosen when the ballot began, and ends if one differs. Disks forget a suffix, so the last
  * slots are enough; and a leader whose log was shorter than that when its term began has forgotten some. If the leader has only a snapshot of them, nothing can be compared.
@@ -24,9 +24,8 @@ import { type Ballot, isAbsurdlyAbove } from './ballot.ts';
 import type { Context } from './context.ts';
 import { reachedIn } from './copy.ts';
 import { holdFor } from './leases.ts';
-import type { CheckIn, Compare, Fetch, Fetched, Message } from './messages.ts';
+import { type CheckIn, type Compare, type Fetched, fetchOf, type Message } from './messages.ts';
 import { isSameOperation, type Operation } from './operation.ts';
-import { wholePart } from './snapshot.ts';
 import type { Saving } from './transfer.ts';
 
 export type Standing = 'member' | 'guest' | 'ignored';
@@ -60,14 +59,23 @@ const LEARNT_AT_ONCE = 64;
 const COMPARED_AT_ONCE = 8;
 const COMPARED_BYTES: number = 1024 * 1024;
 
-/** A snapshot in one message has at most this size. A larger state goes in parts, from a leader to a replica that follows it. */
-const SNAPSHOT_AT_ONCE_BYTES: number = 64 * 1024 * 1024;
+/** While parts of a state arrive, its member is asked so often in a row without an answer. */
+const SILENCES_MAX = 8;
+
+/** A member that is asked for chosen slots, and how much of its state was here when it was asked. */
+interface Teacher {
+  readonly name: string;
+  readonly partOf: number;
+  readonly next: number;
+  readonly silences: number;
+}
 
 export class Standings {
   readonly #context: Context;
   readonly #vouched: ReadonlySet<string>;
   /** Members are not asked for chosen slots before then. */
   #learnAt: Instant = instant(Number.NEGATIVE_INFINITY);
+  #teacher: Teacher | undefined;
   /** The last slot to compare with the present leader's, since this replica has entered the ballot. */
   #comparing: { readonly upTo: number; readonly askAt: Instant } | undefined;
 
@@ -87,16 +95,34 @@ export class Standings {
   }
 
   /** A leader or candidate was ignored: it may have been seated while this replica was away. */
-  ignored(message: Message, now: Instant): void {
+  ignored(message: Message, saving: Saving, now: Instant): void {
     if (!OF_LEADERS.has(message.kind) || now < this.#learnAt) return;
     const { log, durations } = this.#context;
     this.#learnAt = later(now, durations.electionMs / 4);
-    this.#context.broadcast({ kind: 'fetch', first: log.chosen + 1, last: log.chosen + LEARNT_AT_ONCE });
+    const teacher = this.#nextTeacher(saving);
+    if (teacher === undefined) return;
+    const has = teacher.partOf === 0 ? {} : { partOf: teacher.partOf, next: teacher.next };
+    this.#context.send(teacher.name, { ...fetchOf(log.chosen + 1, log.chosen + LEARNT_AT_ONCE), ...has });
+  }
+
+  /** The same member while parts of its state arrive, or else the next one: pieces of one member at a time. */
+  #nextTeacher(saving: Saving): Teacher | undefined {
+    const { partOf, next } = saving.taught;
+    const last = this.#teacher;
+    const hasTaught = partOf > 0 && (last?.partOf !== partOf || last.next !== next);
+    const silences = hasTaught ? 0 : (last?.silences ?? 0) + 1;
+    const peers = [...this.#context.peers];
+    const isKept = last !== undefined && partOf > 0 && silences < SILENCES_MAX && peers.includes(last.name);
+    const name = isKept ? last.name : peers[(peers.indexOf(last?.name ?? '') + 1) % peers.length];
+    const goesOn = isKept ? { partOf, next, silences } : { partOf: 0, next: 0, silences: 0 };
+    this.#teacher = name === undefined ? undefined : { name, ...goesOn };
+    return this.#teacher;
   }
 
   /** A leader was heard; `isNew`: in a new ballot. Asks until there is an answer: a new leader may not yet know how far its log is chosen. */
   heard(from: string, isNew: boolean, now: Instant): void {
-    const { log, durations, self, ballot, merged } = this.#context;
+    const { log, durations, self, acceptor } = this.#context;
+    const { ballot, merged } = acceptor;
     const last = log.find(log.chosen);
     // A slot that an earlier ballot chose is in the log with which the leader's term began.
     const isForgotten = last !== undefined && last.ballot > 0 && last.ballot < ballot && log.chosen > merged;
@@ -127,29 +153,13 @@ export class Standings {
       bytes += operation.kind === 'batch' ? operation.bytes : 0;
       begins = slot;
     }
-    this.#context.send(from, { kind: 'fetched', first: begins, operations, snapshot: undefined });
-  }
-
-  /** Another replica asks for chosen slots. */
-  fetch(from: string, { first, last }: Fetch): void {
-    const { log, machine } = this.#context;
-    if (log.chosen < first) return;
-    const isCompacted = first <= log.base;
-    const isSmall = machine.bytes <= SNAPSHOT_AT_ONCE_BYTES;
-    const slot = log.committed;
-    const snapshot =
-      isCompacted && isSmall
-        ? { slot, configuration: log.configurationAt(slot), state: machine.snapshotAt(slot) }
-        : undefined;
-    const begins = snapshot === undefined ? Math.max(first, log.base + 1) : snapshot.slot + 1;
-    const ends = Math.min(last, log.chosen);
-    const operations = begins <= ends ? log.slice(begins, ends).map(({ operation }) => operation) : [];
-    this.#context.send(from, { kind: 'fetched', first: begins, operations, snapshot });
+    this.#context.send(from, { kind: 'fetched', first: begins, operations, part: undefined });
   }
 
   /** A replica that has started asks how many votes were heard of it. */
   checkIn(from: string, { nonce }: CheckIn): void {
-    const { log, heard, promised, durations, holdMs } = this.#context;
+    const { log, heard, acceptor, durations, holdMs } = this.#context;
+    const { promised } = acceptor;
     const { newestConfigurationSlot: slot, newestConfiguration: configuration } = log;
     this.#context.send(from, {
       ...{ kind: 'checked-in', nonce, votes: heard.get(from) ?? 0, slot, configuration, promised },
@@ -159,10 +169,10 @@ export class Standings {
   }
 
   /** Slots that a member knows to be chosen. */
-  learn(from: string, { first, operations, snapshot }: Fetched, saving: Saving): void {
+  learn(from: string, { first, operations, part }: Fetched, saving: Saving): void {
     const context = this.#context;
     const { log } = context;
-    if (snapshot !== undefined) saving.receive(from, 0, wholePart(snapshot)); // Later slots are asked for when that is done.
+    if (part !== undefined && from === this.#teacher?.name) saving.receive(from, 0, part); // Later slots are asked for when the state is whole.
     operations.forEach((operation, place) => {
       const slot = first + place;
       const known = slot <= log.chosen ? log.find(slot) : undefined;
@@ -175,6 +185,6 @@ export class Standings {
       }
       log.choose(slot);
     });
-    context.upTo = Math.max(context.upTo, log.chosen);
+    context.acceptor.learnt();
   }
 }

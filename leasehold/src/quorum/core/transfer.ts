@@ -18,12 +18,16 @@
  * written and acknowledged behind a gap that a crash leaves open. The frame keeps all entries after the slot: they are votes.
  *
  * Parts of two senders or ballots are not mixed: two replicas have the same values as of a slot, but in an order of their own.
+ *
+ * **A sender that begins again.** A leader forgets a snapshot whose receiver it has not heard for a while, and then begins with the first part, often of the same
+ * slot. So a first part is always taken, and what had arrived is dropped: the sender can go on from there only. A receiver to which a part comes that lies further on has
+ * dropped too much, and asks for the first part.
  */
 
 import type { Application } from './application.ts';
 import type { Configuration } from './configuration.ts';
 import type { Context } from './context.ts';
-import type { Install } from './messages.ts';
+import { type Fetch, fetchOf, type Install } from './messages.ts';
 import { itemsOf, type SnapshotPart, SnapshotView } from './snapshot.ts';
 import { StateMachine } from './state-machine.ts';
 
@@ -56,6 +60,12 @@ export class Saving {
     return this.#writing === undefined && this.#incoming === undefined;
   }
 
+  /** How much is here of the state that a member sends, which is no leader that this replica follows. */
+  get taught(): Pick<Fetch, 'partOf' | 'next'> {
+    const incoming = this.#incoming;
+    return incoming?.ballot === 0 ? { partOf: incoming.slot, next: incoming.count } : { partOf: 0, next: 0 };
+  }
+
   /** Begins to write the own state as of a committed slot. */
   begin(slot: number, configuration: Configuration): void {
     const { machine, journal, limits } = this.#context;
@@ -68,16 +78,19 @@ export class Saving {
   receive(from: string, ballot: number, part: SnapshotPart): void {
     if (part.slot <= this.#context.log.chosen) return;
     const known = this.#incoming;
-    if (known?.from !== from || known.ballot !== ballot || known.slot !== part.slot) {
-      this.#giveUp();
+    const isOther = known?.from !== from || known.ballot !== ballot || known.slot !== part.slot;
+    if (isOther) this.#giveUp();
+    else if (this.#writing !== undefined) return; // The sender repeats the part.
+    if (isOther || part.first === 0 || part.first > known.count) {
       const { slot } = part;
       const machine = new StateMachine(slot, this.#context.limits);
       this.#incoming = { from, ballot, slot, machine, count: 0 };
     }
     const incoming = this.#incoming as Incoming;
-    if (this.#writing !== undefined) return; // The sender repeats the part.
-    if (part.first !== incoming.count) this.#ask(incoming);
-    else {
+    if (this.#writing !== undefined) return;
+    if (part.first !== incoming.count) {
+      if (ballot > 0) this.#ask(incoming); // A member that taught the part is asked again when it is time (`standing.ts`).
+    } else {
       incoming.machine.load(part.values, part.sessions);
       incoming.count += itemsOf(part);
       this.#save({ what: 'received', incoming, part });
@@ -120,7 +133,9 @@ export class Saving {
   }
 
   #ask({ from, ballot, slot, count }: Incoming): void {
+    const { chosen } = this.#context.log;
     if (ballot > 0) this.#context.send(from, { kind: 'installing', ballot, slot, next: count });
+    else this.#context.send(from, { ...fetchOf(chosen + 1, chosen + 1), partOf: slot, next: count });
   }
 
   #save(writing: Exclude<Writing, { readonly what: 'nothing' }>): void {
@@ -135,9 +150,9 @@ export class Outgoing {
   readonly #bytesPerPart: number;
   part: SnapshotPart;
 
-  constructor({ machine, log, limits }: Context) {
+  constructor({ machine, log, limits }: Context, bytesPerPart: number = limits.bytesPerPart) {
     this.#view = new SnapshotView(machine, log.committed, log.configurationAt(log.committed));
-    this.#bytesPerPart = limits.bytesPerPart;
+    this.#bytesPerPart = bytesPerPart;
     this.part = this.#view.next(this.#bytesPerPart);
   }
 

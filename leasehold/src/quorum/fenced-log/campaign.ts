@@ -12,7 +12,7 @@
  * of another candidate, and without that acknowledgement such a write is committed only after the lease has run out.
  *
  * **When a candidate stands** is a matter of progress alone; safety does not rest on the rule. A candidate stands if `term`
- * names nobody, or if the replica of this process leads the group and has lost sight of the replica of the holder: the
+ * names nobody, or if the replica of this process leads the cell and has lost sight of the replica of the holder: the
  * promise to that replica has run out, or no configuration seats the replica. That promise also keeps the new write from
  * being committed, so waiting for the end of the promise costs nothing. In both cases the replica of the candidate must hold
  * read leases on `term`: without them there is no leader lease.
@@ -28,7 +28,7 @@ import { Lifetime } from '../../runtime/lifetime.ts';
 import type { DeposedReason, LeaderEvents } from '../../log/log.ts';
 import type { Instant } from '../../runtime/time.ts';
 import { instant } from '../../runtime/time.ts';
-import type { ClaimEnd } from '../core/key-claim.ts';
+import type { ClaimEnd } from '../core/context.ts';
 import { type Revision, slotOf } from '../core/operation.ts';
 import type { LogContext } from './context.ts';
 import { decodeHolder, encodeJson, hasRevision, type Holder, TERM_KEY } from './layout.ts';

@@ -10,14 +10,23 @@
  */
 
 import { VALUE_BYTES_MAX } from '../wire/bounds.ts';
-import { type Action, type Condition, slotOf } from '../core/operation.ts';
+import type { Lifetime } from '../../runtime/lifetime.ts';
+import { type Action, type Condition, type Revision, slotOf } from '../core/operation.ts';
 import type { LogContext } from './context.ts';
 import { encodeJson, hasRevision, partKey, SNAPSHOT_KEY, TERM_KEY } from './layout.ts';
-import type { LeadingOptions } from './leading.ts';
 import { foundOf, type Outcome } from './requests.ts';
 
 /** Keys deleted by one write. */
 const DELETES_MAX = 500;
+
+/** The leadership under which snapshots are written. */
+export interface WritingTerm {
+  /** Of our write of `term`: the fence. */
+  readonly revision: Revision;
+  readonly life: Lifetime;
+  /** Another candidate has written `term`. */
+  superseded(): void;
+}
 
 interface Job {
   readonly bytes: Uint8Array;
@@ -26,14 +35,14 @@ interface Job {
 
 export class Compaction {
   readonly #context: LogContext;
-  readonly #options: LeadingOptions;
+  readonly #term: WritingTerm;
   #isBusy = false;
   /** The newest snapshot that waits. */
   #next: Job | undefined;
 
-  constructor(context: LogContext, options: LeadingOptions) {
+  constructor(context: LogContext, term: WritingTerm) {
     this.#context = context;
-    this.#options = options;
+    this.#term = term;
   }
 
   compact(bytes: Uint8Array, position: number): void {
@@ -73,7 +82,7 @@ export class Compaction {
   }
 
   #sweep(): void {
-    if (this.#options.life.isOver) return;
+    if (this.#term.life.isOver) return;
     const keys = this.#context.view.rubbish.slice(0, DELETES_MAX);
     const actions: Action[] = keys.map((key) => ({ do: 'delete', key }));
     if (actions.length === 0) {
@@ -92,7 +101,7 @@ export class Compaction {
     actions: readonly Action[],
     next: (outcome: Outcome) => void,
   ): void {
-    const { life, revision, superseded } = this.#options;
+    const { life, revision, superseded } = this.#term;
     this.#context.requests.write(
       { conditions: [hasRevision(TERM_KEY, revision), ...conditions], actions },
       life.hearing((outcome) => {
@@ -103,6 +112,6 @@ export class Compaction {
   }
 
   #idOf({ position }: Job): string {
-    return `${slotOf(this.#options.revision)}-${position}`;
+    return `${slotOf(this.#term.revision)}-${position}`;
   }
 }

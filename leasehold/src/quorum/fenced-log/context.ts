@@ -3,7 +3,7 @@
 import type { LogStart } from '../../log/log.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
-import type { DamagedQuorumLogError } from '../errors.ts';
+import type { StorageError } from '../../runtime/errors.ts';
 import type { Revision } from '../core/operation.ts';
 import type { LogPort } from './port.ts';
 import type { Requests } from './requests.ts';
@@ -15,7 +15,7 @@ export interface QuorumLogOptions {
   readonly logger: Logger;
   /** The lease of the replica. */
   readonly leaseMs: number;
-  /** How long a session of the group lives without a request. */
+  /** How long a session of the cell lives without a request. */
   readonly sessionMs: number;
   /** How long to wait before a request that was refused is repeated. */
   readonly retryMs: number;
@@ -31,7 +31,7 @@ export interface QuorumLogOptions {
   /** Calls back soon, but not at once. */
   soon(callback: () => void): void;
   /** The log cannot be read. */
-  onFatal(error: DamagedQuorumLogError): void;
+  onFatal(error: StorageError): void;
 }
 
 export interface LogContext {

@@ -17,21 +17,15 @@
  */
 
 import { assert } from '../../runtime/assert.ts';
-import type { Lifetime } from '../../runtime/lifetime.ts';
 import type { AppendOutcome, Leadership, LogBatch, LogStart } from '../../log/log.ts';
 import { type Revision, slotOf } from '../core/operation.ts';
-import { Compaction } from './compaction.ts';
+import { Compaction, type WritingTerm } from './compaction.ts';
 import type { LogContext } from './context.ts';
 import { batchKey, decodeHead, encodeHead, hasRevision, HEAD_KEY, TERM_KEY } from './layout.ts';
 import { foundOf, type Outcome } from './requests.ts';
 
-export interface LeadingOptions {
-  /** Of our write of `term`: the fence. */
-  readonly revision: Revision;
+export interface LeadingOptions extends WritingTerm {
   readonly start: LogStart;
-  readonly life: Lifetime;
-  /** Another candidate has written `term`. */
-  superseded(): void;
   resigned(): void;
 }
 

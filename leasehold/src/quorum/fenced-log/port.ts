@@ -3,14 +3,14 @@
 /**
  * The replica in the same process, as the fenced log uses it: the key-value interface of every client, a watch, and the two
  * things that only a user in the replica's own process can have. A claim says how long a written value stays; `mayStand`
- * says whether the replica, as the leader of its group, has lost sight of another one.
+ * says whether the replica, as the leader of its cell, has lost sight of another one.
  *
  * A call may be answered from within. Every call is answered once, or never if the process ends.
  */
 
 import type { Instant } from '../../runtime/time.ts';
 import type { Answer } from '../core/answer.ts';
-import type { ClaimEnd } from '../core/key-claim.ts';
+import type { ClaimEnd } from '../core/context.ts';
 import type { Revision } from '../core/operation.ts';
 import type { Submission } from '../core/replica.ts';
 import type { Found } from '../core/result.ts';

@@ -1,7 +1,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 /**
- * The fenced log on a quorum group: an ordinary user of the group's keys, in the process of one replica.
+ * The fenced log on a quorum cell: an ordinary user of the cell's keys, in the process of one replica.
  *
  * The promises of the interface (`log/log.ts`), and the reasons:
  *
@@ -14,14 +14,15 @@
  *    early, and the leader is told.
  *
  * **A new log begins above the clock**, as on every other store, so the first leader waits (`log/new-log.ts`). `meta` is written
- * once, if absent. Every process that had a session in the group before that has seen the log begin.
+ * once, if absent. Every process that had a session in the cell before that has seen the log begin.
  *
  * Every process keeps one view, from one watch; campaigns and followers hear of each change.
  */
 
 import type { FencedLog, FollowerEvents, Following, LeaderEvents, LogStart } from '../../log/log.ts';
 import { newHistory } from '../../log/history.ts';
-import { DamagedQuorumLogError } from '../errors.ts';
+import { StorageError } from '../../runtime/errors.ts';
+import { damagedLog } from '../core/errors.ts';
 import type { Revision, Value } from '../core/operation.ts';
 import { Campaign } from './campaign.ts';
 import type { LogContext, QuorumLogOptions } from './context.ts';
@@ -54,7 +55,7 @@ export class QuorumLog implements FencedLog {
       ...{ options, requests: this.#requests, view: this.view },
       whenSeen: (slot, act) => this.#whenSeen(slot, act),
       start: () => this.#start(),
-      damaged: (key) => this.#fail(new DamagedQuorumLogError(key)),
+      damaged: (key) => this.#fail(damagedLog(key)),
       vacate: (revision) => this.#vacate(revision),
     };
     this.#watch = options.port.watch(TAG, {
@@ -168,7 +169,7 @@ export class QuorumLog implements FencedLog {
   }
 
   #fail(error: unknown): void {
-    if (!(error instanceof DamagedQuorumLogError)) throw error;
+    if (!(error instanceof StorageError)) throw error;
     if (this.#isOver) return;
     this[Symbol.dispose]();
     this.#options.onFatal(error);

@@ -2,7 +2,7 @@
  * Writes of the log: each is repeated until the outcome is known.
  *
  * A replica that cannot answer in time says `not-ready`, and the write may have been applied, or may be yet. So the write is
- * sent again under the same number of the same session, and the group applies one copy. If the group has forgotten the
+ * sent again under the same number of the same session, and the cell applies one copy. If the cell has forgotten the
  * session, no copy under that session can be applied any more, but one may have been: then the write goes on under a new session, and
  * the *conditions* must tell. A second copy finds a condition unmet, and in the answer the value that the first copy wrote.
  *

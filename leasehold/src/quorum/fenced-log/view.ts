@@ -6,14 +6,14 @@
  * order of their slots. An append in an earlier slot is in the view; one in a later slot finds another `term`, and
  * writes nothing. Followers are told from the same view.
  *
- * A value that cannot be read is damage by another user of the group, who wrote under our tag. The log is then unreadable
+ * A value that cannot be read is damage by another user of the cell, who wrote under our tag. The log is then unreadable
  * for every Manager, and the process ends instead of guessing.
  */
 
 import type { LogBatch, LogStart } from '../../log/log.ts';
 import type { Revision, Value } from '../core/operation.ts';
 import type { Found } from '../core/result.ts';
-import { DamagedQuorumLogError } from '../errors.ts';
+import { damagedLog } from '../core/errors.ts';
 import {
   batchKey,
   decodeHead,
@@ -51,7 +51,7 @@ export class LogView {
   readonly #batches = new Map<number, Uint8Array>();
   readonly #parts = new Map<string, Uint8Array>();
 
-  /** @throws {DamagedQuorumLogError} */
+  /** @throws {StorageError} */
   whole(found: readonly Found[], slot: number): void {
     this.meta = undefined;
     this.term = undefined;
@@ -61,7 +61,7 @@ export class LogView {
     this.changed(found, slot);
   }
 
-  /** @throws {DamagedQuorumLogError} */
+  /** @throws {StorageError} */
   changed(found: readonly Found[], slot: number): void {
     this.slot = slot;
     for (const each of found) this.#take(each);
@@ -75,9 +75,9 @@ export class LogView {
       .map((each) => ({ position: each, bytes: this.#batches.get(each) as Uint8Array }));
   }
 
-  /** @throws {DamagedQuorumLogError} if there is no log, or a part of the snapshot is missing */
+  /** @throws {StorageError} if there is no log, or a part of the snapshot is missing */
   start(): LogStart {
-    if (this.meta === undefined) throw new DamagedQuorumLogError(META_KEY);
+    if (this.meta === undefined) throw damagedLog(META_KEY);
     const { history, key, floor } = this.meta;
     const snapshot = this.#snapshot();
     return { history, key, floor, snapshot, batches: this.batchesAfter(snapshot?.position ?? 0) };
@@ -97,7 +97,7 @@ export class LogView {
     const { position, id, parts } = pointer;
     const pieces = Array.from({ length: parts }, (_, part) => {
       const piece = this.#parts.get(partKey(id, part));
-      if (piece === undefined) throw new DamagedQuorumLogError(partKey(id, part));
+      if (piece === undefined) throw damagedLog(partKey(id, part));
       return piece;
     });
     const bytes = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
@@ -129,6 +129,6 @@ function put<Key>(map: Map<Key, Value>, key: Key, value: Value | undefined): voi
 }
 
 function readable<T>(key: string, decoded: T | undefined): T {
-  if (decoded === undefined) throw new DamagedQuorumLogError(key);
+  if (decoded === undefined) throw damagedLog(key);
   return decoded;
 }

@@ -8,7 +8,7 @@ import { BALLOT_MAX } from '../core/ballot.ts';
 import type { Message } from '../core/messages.ts';
 import { clientCodec, QUORUM_PROTOCOL, replicaCodec } from '../wire/codec.ts';
 import type { Hello } from '../core/founding.ts';
-import { TestGroup } from './testing/groups.ts';
+import { TestCell } from './testing/cells.ts';
 
 const eventually = (check: () => void | Promise<void>): Promise<void> =>
   vi.waitFor(check, { timeout: 20_000, interval: 20 });
@@ -16,7 +16,7 @@ const eventually = (check: () => void | Promise<void>): Promise<void> =>
 /** A process that speaks the protocol of replicas, with a directory that nobody has seated. */
 function strangerTo(address: string) {
   const hello: Hello = {
-    ...{ kind: 'hello', group: 'default', storage: 'x~1', life: 2 ** 40, process: 'p' },
+    ...{ kind: 'hello', cell: 'default', storage: 'x~1', life: 2 ** 40, process: 'p' },
     ...{ address: '127.0.0.1:1', initial: undefined, isJoining: true, cluster: undefined },
   };
   const dialer = dialTcp({
@@ -29,13 +29,13 @@ function strangerTo(address: string) {
 
 describe('a stranger', () => {
   it('changes nothing with ballots, slots and counts, however large', async () => {
-    await using group = await TestGroup.started('a', 'b', 'c');
-    const client = group.connect();
+    await using cell = await TestCell.started('a', 'b', 'c');
+    const client = await cell.connect();
     await client.put('k', 'before');
-    const { leader } = group;
-    const strangers = Object.values(group.peers).map(strangerTo);
+    const { leader } = cell;
+    const strangers = Object.values(cell.peers).map(strangerTo);
     await eventually(() => {
-      for (const replica of group.replicas.values()) expect(replica.status().others).toEqual(['x~1']);
+      for (const replica of cell.replicas.values()) expect(replica.status().others).toEqual(['x~1']);
     });
     const slot = 2 ** 40;
     for (const ballot of [64_000, BALLOT_MAX]) {
@@ -60,15 +60,15 @@ describe('a stranger', () => {
       }
     }
     for (let times = 0; times < 20; times += 1) await client.put('k', `${times}`, { timeoutMs: 5_000 });
-    expect(group.leader, 'nobody was deposed').toBe(leader);
+    expect(cell.leader, 'nobody was deposed').toBe(leader);
     for (const { dialer } of strangers) await dialer[Symbol.asyncDispose]();
   });
 });
 
 describe('a client', () => {
   it('of another version is told so, and which side to upgrade', async () => {
-    await using group = await TestGroup.started('a');
-    const address = group.peers['a'] ?? '';
+    await using cell = await TestCell.started('a');
+    const address = cell.peers['a'] ?? '';
     const protocol = { ...QUORUM_PROTOCOL, version: 1, oldest: 1 };
     const dialer = dialTcp({
       ...{ codec: clientCodec, protocol, role: 'client', runtime: nodeRuntime(), logger: silent },
@@ -81,13 +81,13 @@ describe('a client', () => {
 
 describe('a replica', () => {
   it('of another cluster is refused, and both go on', async () => {
-    await using group = await TestGroup.started('a', 'b', 'c');
+    await using cell = await TestCell.started('a', 'b', 'c');
     const warn = vi.fn();
-    const listen = await group.freeAddress();
-    const peers = { ...group.peers, d: listen };
-    await group.start('d', { peers, group: 'another', logger: { ...silent, warn } });
-    await eventually(() => expect(warn.mock.calls.flat().join()).toContain('it is of another group'));
-    await group.connect('a').put('k', 'v');
-    await group.stop('d');
+    const listen = await cell.freeAddress();
+    const peers = { ...cell.peers, d: listen };
+    await cell.start('d', { peers, cell: 'another', logger: { ...silent, warn } });
+    await eventually(() => expect(warn.mock.calls.flat().join()).toContain('it is of another cell'));
+    await (await cell.connect('a')).put('k', 'v');
+    await cell.stop('d');
   });
 });

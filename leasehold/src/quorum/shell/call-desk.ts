@@ -180,8 +180,8 @@ export class CallDesk implements HistoryEvents {
       case 'resolve':
         this.#resolve(caller, call.id, call.name);
         return;
-      case 'transfer':
-        this.#transfer(caller, call.id, call.to);
+      case 'step-down':
+        this.#stepDown(caller, call.id, call.to);
         return;
     }
   }
@@ -261,15 +261,18 @@ export class CallDesk implements HistoryEvents {
     caller.reply({ kind: 'resolved', id, member, isMemberConnected, newcomers, wasRemoved });
   }
 
-  #transfer(caller: Caller, id: number, to: string): void {
+  #stepDown(caller: Caller, id: number, to: string | undefined): void {
     if (this.#isElsewhere(caller, id)) return;
     const { host, storagesOf } = this.#options;
-    const member = this.#members().find((storage) => storagesOf(to).includes(storage));
-    if (member === undefined) {
-      caller.answered(id, { kind: 'not-changed', why: 'not-a-member' });
+    const members = this.#members();
+    const known = to === undefined ? members : storagesOf(to);
+    const member = members.find((storage) => known.includes(storage));
+    if (member === undefined || members.length === 1) {
+      const why = member === undefined ? 'not-a-member' : 'no-other-member';
+      caller.answered(id, { kind: 'not-changed', why });
       return;
     }
-    host.transfer(member);
+    host.stepDown(to === undefined ? undefined : member);
     caller.answered(id, { kind: 'changed', position: 0 });
   }
 

@@ -5,15 +5,19 @@
  * The client then sends unanswered calls again. That is safe: sessions make repeated writes harmless.
  */
 
+import { refusalOfServer } from '../../node/identity/gate.ts';
+import { ANY } from '../../node/identity/grants.ts';
+import { MEMBER_LINK } from '../../node/tcp/limits.ts';
 import { dialTcp, type TcpDialer } from '../../node/tcp/dial.ts';
 import type { DialSockets } from '../../node/tcp/sockets.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import type { Call, Reply } from '../wire/calls.ts';
-import { AnotherClusterError } from '../errors.ts';
+import { type LeaseholdError, RefusedError } from '../../runtime/errors.ts';
+import { HandshakeRefusedError, VersionMismatchError, WrongProtocolError } from '../../node/tcp/errors.ts';
+import { anotherCluster } from '../core/errors.ts';
 import { clientCodec, QUORUM_PROTOCOL } from '../wire/codec.ts';
 import { ownReply } from './client-checks.ts';
-import { PEER_LIMITS } from './peer-links.ts';
 
 /** Told to the client. */
 export interface WireEvents {
@@ -22,13 +26,19 @@ export interface WireEvents {
   renewed(): void;
   /** Another server is used, and was connected already. Calls that wait for the server before are repeated in a moment. */
   moved(): void;
+  /** Every server refuses this client, and time mends none of the refusals. */
+  refused(why: LeaseholdError): void;
+  /** The connection to a server is made, or has ended. */
+  connected(server: string, isConnected: boolean): void;
 }
 
 export interface CallWire extends AsyncDisposable {
-  /** How long the group keeps a session without a request, as far as is known. */
+  /** How long the cell keeps a session without a request, as far as is known. */
   readonly sessionMs: number;
   /** Whether a call that is sent now reaches the server, as far as is known. */
   readonly isOpen: boolean;
+  /** The address of the server in use; undefined within its process. */
+  readonly server: string | undefined;
   /** Connects, if there is no connection; {@link WireEvents.renewed} when there is one. */
   open(): void;
   send(calls: readonly Call[]): void;
@@ -38,6 +48,8 @@ export interface CallWire extends AsyncDisposable {
   redirect(address: string): void;
   /** Why servers cannot be reached, for an error; empty if they can. */
   problems(): string;
+  /** Why every server refuses this client, if time mends none of the refusals. */
+  refusal(): LeaseholdError | undefined;
 }
 
 const DEFAULT_SESSION_MS = 60_000;
@@ -55,58 +67,62 @@ export class TcpWire implements CallWire {
       readonly runtime: Runtime;
       readonly logger: Logger;
       readonly secure: DialSockets | undefined;
+      /** The cell whose replicas are expected at the addresses. */
+      readonly cell: string;
       readonly inOrder: boolean;
     },
     events: WireEvents,
   ) {
     this.#servers = [...servers];
     this.#events = events;
-    const { runtime, logger, secure, inOrder } = options;
+    const { runtime, logger, secure, cell, inOrder } = options;
     this.#at = inOrder ? 0 : Math.floor(runtime.random() * servers.length);
-    const { heartbeatEveryMs, silentAfterMs } = PEER_LIMITS;
     this.#dialer = dialTcp({
       ...{ codec: clientCodec, protocol: QUORUM_PROTOCOL, role: 'client', runtime, logger, secure },
-      limits: { heartbeatEveryMs, silentAfterMs },
+      limits: MEMBER_LINK,
+      expects: (address, identity) =>
+        refusalOfServer({ module: 'quorum', group: cell }, ANY, address, identity),
       refuses: ({ greeting }) => this.#refuses(greeting['cluster']),
       onState: (address, state) => {
-        if (address !== this.#server) return;
-        if (state === 'disconnected') this.next();
+        this.#events.connected(address, state === 'connected');
+        if (address !== this.server) return;
+        if (state === 'disconnected') this.#lost();
         else this.#events.renewed();
       },
     });
     this.#dialer.listen((address, replies) => {
-      if (address === this.#server) this.#events.replies(replies);
+      if (address === this.server) this.#events.replies(replies);
       else this.#endWatches(address, replies);
     });
   }
 
   /** A client stays with the cluster that it met first: its session and its positions mean nothing in another one. */
-  #refuses(cluster: string | undefined): AnotherClusterError | undefined {
+  #refuses(cluster: string | undefined): RefusedError | undefined {
     this.#cluster ??= cluster;
     if (cluster === undefined || cluster === this.#cluster) return undefined;
-    return new AnotherClusterError(this.#cluster ?? '', cluster);
+    return anotherCluster(this.#cluster ?? '', cluster);
   }
 
-  get #server(): string {
+  get server(): string {
     return this.#servers[this.#at] as string;
   }
 
   get sessionMs(): number {
-    const said = Number(this.#dialer.welcome(this.#server)?.greeting['sessionMs']);
+    const said = Number(this.#dialer.welcome(this.server)?.greeting['sessionMs']);
     return Number.isFinite(said) && said > 0 ? said : DEFAULT_SESSION_MS;
   }
 
   get isOpen(): boolean {
-    return this.#dialer.welcome(this.#server) !== undefined;
+    return this.#dialer.welcome(this.server) !== undefined;
   }
 
   open(): void {
     // The first message to an address makes the dialer connect. After a failure the dialer pauses, and this one is dropped.
-    this.#dialer.send(this.#server, []);
+    this.#dialer.send(this.server, []);
   }
 
   send(calls: readonly Call[]): void {
-    this.#dialer.send(this.#server, calls);
+    this.#dialer.send(this.server, calls);
   }
 
   next(): void {
@@ -131,6 +147,18 @@ export class TcpWire implements CallWire {
     if (calls.length > 0) this.#dialer.send(address, calls);
   }
 
+  #lost(): void {
+    const why = this.refusal();
+    if (why !== undefined) this.#events.refused(why);
+    this.next();
+  }
+
+  refusal(): LeaseholdError | undefined {
+    const problems = this.#dialer.problems();
+    const refusals = this.#servers.map((server) => lastingRefusal(problems.get(server)));
+    return refusals.includes(undefined) ? undefined : refusals[0];
+  }
+
   problems(): string {
     const problems = [...this.#dialer.problems()].map(([address, { message }]) => `; ${address}: ${message}`);
     return problems.join('');
@@ -139,6 +167,20 @@ export class TcpWire implements CallWire {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#dialer[Symbol.asyncDispose]();
   }
+}
+
+/** Reasons that a server gives in the handshake, and that settings and rights alone can mend. */
+const LASTING: ReadonlySet<string> = new Set(['NOT_ALLOWED', 'TLS_REQUIRED']);
+
+/** The refusal, if time does not mend it: a server that is away, or full, may serve later, and is waited for. */
+function lastingRefusal(problem: LeaseholdError | undefined): LeaseholdError | undefined {
+  if (problem instanceof HandshakeRefusedError)
+    return LASTING.has(problem.reason) ? new RefusedError(problem.reason, problem.message) : undefined;
+  const isLasting =
+    problem instanceof RefusedError ||
+    problem instanceof VersionMismatchError ||
+    problem instanceof WrongProtocolError;
+  return isLasting ? problem : undefined;
 }
 
 /** Within the replica's process. */
@@ -161,6 +203,7 @@ export class LocalWire implements CallWire {
   }
 
   readonly isOpen = true;
+  readonly server = undefined;
 
   open(): void {}
 
@@ -175,6 +218,8 @@ export class LocalWire implements CallWire {
   problems(): string {
     return '';
   }
+
+  refusal(): undefined {}
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#desk.gone();

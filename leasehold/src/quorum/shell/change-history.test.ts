@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { batch, put } from '../core/operation.ts';
+import { batch, put, transaction } from '../core/operation.ts';
 import { ChangeHistory } from './change-history.ts';
 
 const MIB = 1024 * 1024;
@@ -15,4 +15,31 @@ it('a history of changes keeps no more than 64 MiB, and says from where on', () 
   expect(history.oldest).toBe(137);
   expect(history.since(137)).toHaveLength(63);
   expect(history.since(136)).toBeUndefined();
+});
+
+it('a history of changes tells each of several writes of one key that one slot holds, and of a transaction only what it leaves', () => {
+  const told: string[] = [];
+  const history = new ChangeHistory(0, {
+    changed: ({ found }) =>
+      told.push(...found.map(({ key, value, revision }) => `${key}=${value?.[0] ?? 'deleted'}@${revision}`)),
+    skipped: () => {},
+  });
+  const rest = { session: 1, number: 1, answeredBelow: 0, origin: 'a~1', life: 1, id: 1 };
+  const operation = batch([
+    { ...rest, command: put('k', new Uint8Array([1])) },
+    { ...rest, command: transaction([], [{ do: 'delete', key: 'k' }]) },
+    {
+      ...rest,
+      command: transaction(
+        [],
+        [2, 3].map((byte) => ({ do: 'put', key: 'k', value: new Uint8Array([byte]) })),
+      ),
+    },
+  ]);
+  history.show(
+    1,
+    operation,
+    [7, 8, 9].map((revision) => ({ kind: 'done', revision, found: [] })),
+  );
+  expect(told).toEqual(['k=1@7', 'k=deleted@8', 'k=3@9']);
 });

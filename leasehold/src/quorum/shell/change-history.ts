@@ -105,18 +105,21 @@ export class ChangeHistory {
   }
 }
 
-/** The last write of each key in a slot. */
+/**
+ * Every write of a slot, in the order of the log: a slot may hold several requests that write one key, and each of them was acknowledged. A transaction
+ * takes effect at one instant, so of several writes of one key in it only the last is one.
+ */
 function changesOf(operation: Operation, results: readonly Result[]): readonly Found[] {
   if (operation.kind !== 'batch' || operation.keys.written.length === 0) return [];
-  const changes = new Map<string, Found>();
-  operation.requests.forEach(({ command }, place) => {
+  return operation.requests.flatMap(({ command }, place) => {
     const result = results[place];
-    if (command.kind !== 'transaction' || result?.kind !== 'done') return;
+    if (command.kind !== 'transaction' || result?.kind !== 'done') return [];
+    const written = new Map<string, Found>();
     for (const action of command.actions) {
       if (action.do === 'get') continue;
       const value = action.do === 'put' ? action.value : undefined;
-      changes.set(action.key, { key: action.key, value, revision: result.revision });
+      written.set(action.key, { key: action.key, value, revision: result.revision });
     }
+    return [...written.values()];
   });
-  return [...changes.values()];
 }

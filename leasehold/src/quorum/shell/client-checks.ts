@@ -7,24 +7,25 @@
  * change or refuse is refused here, before anything is sent, at clients over TCP as well.
  */
 
-import { InvalidKeyError, InvalidOptionError, LONGEST_KEY } from '../../runtime/errors.ts';
+import { invalidKey, invalidOption, LONGEST_KEY } from '../../runtime/errors.ts';
 import * as is from '../../runtime/option-kinds.ts';
 import { checkOptionNames, type OptionNames } from '../../runtime/option-names.ts';
 import { isWellFormed } from '../../runtime/text-option.ts';
 import { copyOf } from './copies.ts';
+import type { CallOptions } from '../../runtime/handle.ts';
 import { type Action, type Command, type Condition, transaction } from '../core/operation.ts';
 import type { ReadMode } from '../core/reads.ts';
 import type { Found, Result } from '../core/result.ts';
-import { OutcomeUnknownError, TooLargeError } from '../errors.ts';
+import { sessionExpired, tooLarge } from '../core/errors.ts';
 import { CALL_FRAME_BYTES_MAX, PARTS_MAX, SLOT_MAX, VALUE_BYTES_MAX } from '../wire/bounds.ts';
 import { type Call, decodeCalls, encodeCalls, type Reply } from '../wire/calls.ts';
 import type {
-  CallOptions,
   Expected,
   GivenAction,
   GivenCondition,
   Outcome,
   ReadOptions,
+  StepDownOptions,
 } from './client-types.ts';
 
 const encoder = new TextEncoder();
@@ -33,10 +34,10 @@ const encoder = new TextEncoder();
 export function bytesOf(value: Uint8Array | string): Uint8Array {
   if (typeof value === 'string') {
     if (isWellFormed(value)) return encoder.encode(value);
-    throw new InvalidOptionError('value', value, 'a text must have no half of a surrogate pair; give bytes');
+    throw invalidOption('value', value, 'a text must have no half of a surrogate pair; give bytes');
   }
   if (value instanceof Uint8Array) return new Uint8Array(value);
-  throw new InvalidOptionError('value', value, 'it must be a text or a Uint8Array');
+  throw invalidOption('value', value, 'it must be a text or a Uint8Array');
 }
 
 export function conditionOf(key: string, expected: Expected): GivenCondition {
@@ -45,43 +46,50 @@ export function conditionOf(key: string, expected: Expected): GivenCondition {
     if ('revision' in expected) return { key, is: 'revision', revision: expected.revision };
     if ('value' in expected) return { key, is: 'value', value: expected.value };
   }
-  throw new InvalidOptionError('expected', expected, "it must be 'absent', { revision } or { value }");
+  throw invalidOption('expected', expected, "it must be 'absent', { revision } or { value }");
 }
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
 
-/** @throws {InvalidOptionError} */
+/** @throws {InvalidArgumentError} */
 export function checkList<T>(option: string, list: readonly T[]): readonly T[] {
   if (Array.isArray(list)) return list;
-  throw new InvalidOptionError(option, list, 'it must be a list');
+  throw invalidOption(option, list, 'it must be a list');
+}
+
+/** A key with its value. */
+export function checkPair<P extends readonly [string, unknown]>(option: string, pair: P): P {
+  if (Array.isArray(pair) && pair.length === 2) return pair;
+  throw invalidOption(option, pair, 'each must be a pair of a key and a value');
 }
 
 export function checkObject<T>(option: string, value: T): T {
   if (isObject(value)) return value;
-  throw new InvalidOptionError(option, value, 'each must be an object');
+  throw invalidOption(option, value, 'each must be an object');
 }
 
 /** The name of a replica, or a storage id. */
 export function checkName(name: unknown): void {
   if (typeof name !== 'string' || name === '')
-    throw new InvalidOptionError('name', name, 'it must be the name of a replica, or its storage id');
+    throw invalidOption('name', name, 'it must be the name of a replica, or its storage id');
 }
 
 /** Its tables are checked as a replica does ({@link checkCall}). */
 export function checkPlacement<P>(placement: P): P {
   if (isObject(placement) && 'mode' in placement) return placement;
   const rule = "it must be 'all', 'leader' or 'automatic', or an object with a mode and tables";
-  throw new InvalidOptionError('readers', placement, rule);
+  throw invalidOption('readers', placement, rule);
 }
 
 const CALL_OPTIONS: OptionNames<CallOptions> = { signal: true, timeoutMs: true };
 const READ_OPTIONS: OptionNames<ReadOptions> = { ...CALL_OPTIONS, mode: true };
+const STEP_DOWN_OPTIONS: OptionNames<StepDownOptions> = { ...CALL_OPTIONS, to: true };
 const timeout = is.from(0);
 
 /** Of a call without options; these need no check. */
 export const NO_OPTIONS: Readonly<ReadOptions> = {};
 
-/** @throws {InvalidOptionError} */
+/** @throws {InvalidArgumentError} */
 export function checkCallOptions(options: CallOptions, known: OptionNames<CallOptions> = CALL_OPTIONS): void {
   if (options === NO_OPTIONS) return;
   checkOptionNames('', options, known);
@@ -89,12 +97,17 @@ export function checkCallOptions(options: CallOptions, known: OptionNames<CallOp
   if (options.timeoutMs !== undefined) timeout.check('timeoutMs', options.timeoutMs);
 }
 
-/** @throws {InvalidOptionError} */
+/** @throws {InvalidArgumentError} */
 export const checkReadOptions = (options: ReadOptions): void => checkCallOptions(options, READ_OPTIONS);
 
+/** @throws {InvalidArgumentError} */
+export function checkStepDownOptions(options: StepDownOptions): void {
+  checkCallOptions(options, STEP_DOWN_OPTIONS);
+  if (options.to !== undefined) checkName(options.to);
+}
+
 export function checkKey(key: unknown): string {
-  if (typeof key !== 'string' || key.length > LONGEST_KEY || !isWellFormed(key))
-    throw new InvalidKeyError(key);
+  if (typeof key !== 'string' || key.length > LONGEST_KEY || !isWellFormed(key)) throw invalidKey(key);
   return key;
 }
 
@@ -104,8 +117,7 @@ export function checkKeys(keys: readonly string[]): void {
   for (const key of checkList('keys', keys)) most += BYTES_PER_CHARACTER * checkKey(key).length;
   if (most <= CALL_BYTES_MAX) return;
   const bytes = keys.reduce((sum, key) => sum + encoder.encode(key).length, 0);
-  if (bytes > CALL_BYTES_MAX)
-    throw new TooLargeError('the length of all keys in bytes', bytes, CALL_BYTES_MAX);
+  if (bytes > CALL_BYTES_MAX) throw tooLarge('the length of all keys in bytes', bytes, CALL_BYTES_MAX);
 }
 
 /** At most so many in UTF-8 for one of UTF-16. */
@@ -114,11 +126,11 @@ const BYTES_PER_CHARACTER = 3;
 /** One call fits into a frame with room to spare. */
 const CALL_BYTES_MAX = CALL_FRAME_BYTES_MAX / 2;
 
-const MODES: readonly ReadMode[] = ['best', 'quorum', 'log', 'stale'];
+const MODES: readonly ReadMode[] = ['best', 'quorum', 'log', 'weak'];
 
 function checkMode(mode: ReadMode = 'best'): ReadMode {
   if (MODES.includes(mode)) return mode;
-  throw new InvalidOptionError('mode', mode, `it must be one of ${MODES.join(', ')}`);
+  throw invalidOption('mode', mode, `it must be one of ${MODES.join(', ')}`);
 }
 
 export function readCall(keys: readonly string[], given: ReadMode | undefined): (id: number) => Call {
@@ -135,13 +147,13 @@ export function readEachCall(keys: readonly string[], given: ReadMode | undefine
 /** A position of the log, or a revision. */
 export function checkWhole(option: string, value: number): number {
   if (Number.isSafeInteger(value) && value >= 0) return value;
-  throw new InvalidOptionError(option, value, 'it must be a whole number of at least 0');
+  throw invalidOption(option, value, 'it must be a whole number of at least 0');
 }
 
 /** A position of the log that can be reached. */
 export function checkPosition(option: string, value: number): void {
   if (checkWhole(option, value) > SLOT_MAX)
-    throw new InvalidOptionError(option, value, 'it must be a position that a read or a watch named');
+    throw invalidOption(option, value, 'it must be a position that a read or a watch named');
 }
 
 export function checkTransaction(
@@ -149,12 +161,12 @@ export function checkTransaction(
   actions: readonly GivenAction[],
 ): Command {
   const parts = checkList('conditions', conditions).length + checkList('actions', actions).length;
-  if (parts > PARTS_MAX) throw new TooLargeError('the number of conditions and actions', parts, PARTS_MAX);
+  if (parts > PARTS_MAX) throw tooLarge('the number of conditions and actions', parts, PARTS_MAX);
   let bytes = 0;
   const checked = <Part extends Condition | Action>(part: Part): Part => {
     const length = 'value' in part ? part.value.length : 0;
     if (length > VALUE_BYTES_MAX)
-      throw new TooLargeError(`the value of ${JSON.stringify(part.key)} in bytes`, length, VALUE_BYTES_MAX);
+      throw tooLarge(`the value of ${JSON.stringify(part.key)} in bytes`, length, VALUE_BYTES_MAX);
     bytes += length + BYTES_PER_CHARACTER * part.key.length;
     return part;
   };
@@ -162,7 +174,7 @@ export function checkTransaction(
     conditions.map((condition) => checked(checkCondition(condition))),
     actions.map((action) => checked(checkAction(action))),
   );
-  if (bytes > CALL_BYTES_MAX) throw new TooLargeError('the transaction in bytes', bytes, CALL_BYTES_MAX);
+  if (bytes > CALL_BYTES_MAX) throw tooLarge('the transaction in bytes', bytes, CALL_BYTES_MAX);
   return command;
 }
 
@@ -176,7 +188,7 @@ function checkCondition(given: GivenCondition): Condition {
     case 'value':
       return { key, is: 'value', value: bytesOf(given.value) };
     default:
-      throw new InvalidOptionError('is', (given as Condition).is, 'it must be absent, revision or value');
+      throw invalidOption('is', (given as Condition).is, 'it must be absent, revision or value');
   }
 }
 
@@ -190,7 +202,7 @@ function checkAction(given: GivenAction): Action {
     case 'delete':
       return { do: 'delete', key };
     default:
-      throw new InvalidOptionError('do', (given as Action).do, 'it must be get, put or delete');
+      throw invalidOption('do', (given as Action).do, 'it must be get, put or delete');
   }
 }
 
@@ -200,7 +212,7 @@ export function checkCall<C extends Call>(option: string, value: unknown, call: 
     return decodeCalls(encodeCalls([call]))[0] as C;
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    throw new InvalidOptionError(option, value, `a replica would not take it: ${why}`);
+    throw invalidOption(option, value, `a replica would not take it: ${why}`);
   }
 }
 
@@ -232,6 +244,6 @@ export function outcomeOf(result: Result): Outcome {
     case 'duplicate':
       return outcomeOf(result.of);
     default:
-      throw new OutcomeUnknownError();
+      throw sessionExpired();
   }
 }

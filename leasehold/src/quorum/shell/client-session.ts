@@ -3,14 +3,14 @@
  *
  *     closed ──first write──► opening ──opened──► open ──idle for half of the session time, or expired──► closed
  *
- * A repeated write keeps its number, so the group applies the write once. When the group has forgotten the session, a write
+ * A repeated write keeps its number, so the cell applies the write once. When the cell has forgotten the session, a write
  * that was sent once was surely not applied, and is sent under the next session. If the write was sent more often, the
  * outcome is unknown.
  */
 
 import type { Instant } from '../../runtime/time.ts';
 
-/** A client may be so far ahead of the oldest unanswered write; the group takes 1,024. */
+/** A client may be so far ahead of the oldest unanswered write; the cell takes 1,024. */
 const AHEAD_MAX = 1_000;
 
 export interface NumberedWrite {
@@ -50,7 +50,7 @@ export class ClientSession {
     this.#open.clear();
   }
 
-  /** Whether the group may be about to forget the session because it was not used. */
+  /** Whether the cell may be about to forget the session because it was not used. */
   isIdle(now: Instant, sessionMs: number): boolean {
     return this.#state.is === 'open' && this.#open.size === 0 && now - this.#state.usedAt > sessionMs / 2;
   }

@@ -29,6 +29,10 @@ export class ClientWatches {
     this.#options = options;
   }
 
+  get count(): number {
+    return this.#watches.size;
+  }
+
   begin(options: WatchOptions): Watch {
     const { runtime, newId, send, refused } = this.#options;
     const watch: Watch = new Watch(options, {

@@ -4,18 +4,18 @@ import { nodeRuntime } from '../../node/runtime.ts';
 import { silent } from '../../runtime/logger.ts';
 import { resolveQuorumDurations } from '../core/options.ts';
 import { openLog, type OpenLog } from './open-log.ts';
-import { TEST_DURATIONS, TestGroup } from './testing/groups.ts';
+import { TEST_DURATIONS, TestCell } from './testing/cells.ts';
 
 const NAMES = ['a', 'b', 'c'] as const;
 
 /** Three replicas with directories on a real disk, connected by sockets, and a log on each. */
 async function onRealReplicas(): Promise<ConformanceBench> {
-  const group = await TestGroup.started(...NAMES);
+  const cell = await TestCell.started(...NAMES);
   const runtime = nodeRuntime();
   const open = (): Map<string, OpenLog> =>
     new Map(
       NAMES.map((name) => {
-        const replica = group.replicas.get(name);
+        const replica = cell.replicas.get(name);
         if (replica === undefined) throw new Error(`${name} does not run`);
         const fatal = (error: Error): void => {
           throw error;
@@ -44,14 +44,14 @@ async function onRealReplicas(): Promise<ConformanceBench> {
     },
     restart: async () => {
       await close();
-      for (const name of NAMES) await group.stop(name);
-      for (const name of NAMES) await group.start(name);
-      await group.ready();
+      for (const name of NAMES) await cell.stop(name);
+      for (const name of NAMES) await cell.start(name);
+      await cell.ready();
       logs = open();
     },
     [Symbol.asyncDispose]: async () => {
       await close();
-      await group[Symbol.asyncDispose]();
+      await cell[Symbol.asyncDispose]();
     },
   };
 }

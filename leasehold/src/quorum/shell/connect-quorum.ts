@@ -1,66 +1,98 @@
-/** Connects a client to the servers of a group: `connectQuorum`. */
+/** Connects a client to the servers of a cell: `connectQuorum`. */
 
-import type { TlsOption } from '../../node/mesh/tls-files.ts';
-import { mutualTlsOption } from '../../node/mesh/tls-option.ts';
+import { checkOwnRole } from '../../node/identity/gate.ts';
+import { ANY } from '../../node/identity/grants.ts';
+import { randomId } from '../../node/id.ts';
+import { type BeginOptions, closeOnAbort } from '../../runtime/handle.ts';
+import { checkAddress } from '../../node/mesh/peers-option.ts';
+import { secureSocketsOf } from '../../node/mesh/tls-option.ts';
 import { nodeRuntime } from '../../node/runtime.ts';
-import { parseAddress } from '../../node/tcp/address.ts';
-import { warnings } from '../../node/warnings.ts';
-import { InvalidOptionError } from '../../runtime/errors.ts';
-import type { Logger } from '../../runtime/logger.ts';
+import { warnings } from '../../node/process/warnings.ts';
+import { invalidOption } from '../../runtime/errors.ts';
 import * as is from '../../runtime/option-kinds.ts';
-import { checkOptionNames, type OptionNames } from '../../runtime/option-names.ts';
+import {
+  LOGGER_WORDS,
+  type OptionTable,
+  optional,
+  or,
+  required,
+  resolveOptions,
+} from '../../runtime/option-table.ts';
+import { NAME_CHARACTERS_MAX } from '../wire/bounds.ts';
 import { TcpWire } from './call-wire.ts';
-import { QuorumClient } from './quorum-client.ts';
+import { CLIENT_TIMEOUT_MS, QuorumClient } from './quorum-client.ts';
 
-export interface ConnectQuorumOptions {
+/** What `connectQuorum` takes. */
+export interface ConnectQuorumOptions extends Omit<BeginOptions, 'insecure'> {
   /** Addresses of replicas, some or all. Put the nearest one first and set `inOrder` to read from it. */
   servers: readonly string[];
 
   /** Begins with the first server, and goes on to the next one only if need be. @default a server by chance */
   inOrder?: boolean | undefined;
 
-  /** As at the replicas. @default plain TCP */
-  tls?: TlsOption | undefined;
+  /** The cell of the replicas, which their tokens must grant. @default 'default' */
+  cell?: string | undefined;
 
-  /** @default warnings and errors, on the standard error; `silent` for nothing */
-  logger?: Logger | undefined;
+  /**
+   * As at the replicas. A token needs the grant `reader:quorum/<cell>` to read and watch, `client:quorum/<cell>` to write, and `operator:quorum/<cell>` to
+   * change members. @default plain TCP
+   */
+  tls?: BeginOptions['tls'];
+
+  /** How long a call waits for an answer, unless the call has its own `timeoutMs`. @default 10_000 */
+  timeoutMs?: number | undefined;
+
+  /** Closes the client. */
+  signal?: AbortSignal | undefined;
 }
 
-const OPTIONS: OptionNames<ConnectQuorumOptions> = { servers: true, inOrder: true, tls: true, logger: true };
+/** @internal */
+export const CONNECT_QUORUM_OPTIONS: OptionTable<
+  ConnectQuorumOptions,
+  'inOrder' | 'cell' | 'timeoutMs' | 'logger'
+> = {
+  servers: required(is.anything()),
+  inOrder: or(false, is.flag),
+  cell: or('default', is.name(NAME_CHARACTERS_MAX)),
+  tls: optional(is.anything(), 'plain TCP'),
+  timeoutMs: or(CLIENT_TIMEOUT_MS, is.timeLimit),
+  signal: optional(is.signal),
+  logger: or(warnings, is.logger, LOGGER_WORDS),
+};
 
 /**
- * Connects when something is first asked. A client is for the whole life of a process; close the client at the end.
+ * Resolves when the options and the token are read; connects when something is first asked, or {@link QuorumClient.ready}. A client is for
+ * the whole life of a process; close the client at the end.
  *
- * @throws {InvalidOptionError}
+ * @throws {InvalidArgumentError} if an option is wrong
+ * @throws {RefusedError} if the own token grants nothing in this cell
  */
-export function connectQuorum(options: ConnectQuorumOptions): QuorumClient {
-  checkOptionNames('', options, OPTIONS);
-  const { servers, inOrder = false, logger = warnings } = options;
-  is.flag.check('inOrder', inOrder);
-  is.logger.check('logger', logger);
-  if (!Array.isArray(servers) || servers.length === 0)
-    throw new InvalidOptionError(
-      'servers',
-      servers,
-      "it must have the address of a replica, as ['10.0.0.1:7600']",
-    );
-  for (const server of servers as readonly string[]) {
-    try {
-      parseAddress(String(server));
-    } catch (error) {
-      if (!(error instanceof InvalidOptionError)) throw error;
-      throw new InvalidOptionError('servers', server, error.rule);
-    }
-  }
-  const secure = mutualTlsOption(options.tls);
+export async function connectQuorum(options: ConnectQuorumOptions): Promise<QuorumClient> {
+  const resolved = resolveOptions('', options, CONNECT_QUORUM_OPTIONS);
+  const { servers, inOrder, cell, timeoutMs, signal, logger } = resolved;
+  checkServers(servers);
+  signal?.throwIfAborted();
   const runtime = nodeRuntime({
     onBackwards: (ms) => logger.error('the monotonic clock went back; it stands still meanwhile', { ms }),
   });
+  const secure = secureSocketsOf(options.tls, runtime.wallMs());
+  if (secure !== undefined) checkOwnRole({ module: 'quorum', group: cell }, 'reader', ANY, secure.own);
   // The client's own timers keep the process alive while a call or a watch waits; the dialer's do not, so that an idle client with no
   // connection lets the process end.
   const unattended = nodeRuntime({ unref: true });
-  return new QuorumClient(
+  const client = new QuorumClient(
     runtime,
-    (events) => new TcpWire(servers, { runtime: unattended, logger, secure, inOrder }, events),
+    { cell, timeoutMs, id: randomId() },
+    (events) => new TcpWire(servers, { runtime: unattended, logger, secure, cell, inOrder }, events),
   );
+  const closing = closeOnAbort(signal, client, (why) => logger.error('closing failed', { why: String(why) }));
+  void client.closed.then(() => closing[Symbol.dispose]());
+  return client;
+}
+
+/** @throws {InvalidArgumentError} */
+function checkServers(servers: unknown): void {
+  if (!Array.isArray(servers) || servers.length === 0)
+    throw invalidOption('servers', servers, "it must have the address of a replica, as ['10.0.0.1:7600']");
+  for (const server of servers) checkAddress('servers', server);
 }

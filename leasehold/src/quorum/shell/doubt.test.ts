@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { memoryStorage } from '../../log/memory-storage.ts';
-import type { JournalTail } from '../disk/journal-disk.ts';
-import { type FilePlaces, isCopied, writePlace } from '../disk/place.ts';
+import { memoryStorage } from '../../log/memory/memory-storage.ts';
+import type { JournalTail } from './disk/journal-disk.ts';
+import { type FilePlaces, isCopied, writePlace } from './disk/place.ts';
 import { putFile } from '../../log/file/files.ts';
 import { doubtOf } from './doubt.ts';
 

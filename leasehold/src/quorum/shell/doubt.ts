@@ -7,8 +7,8 @@ import type { Logger } from '../../runtime/logger.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { later } from '../../runtime/time.ts';
 import { nameOf } from '../core/founding.ts';
-import { isOlder, type FilePlaces, removePlace } from '../disk/place.ts';
-import type { JournalTail } from '../disk/journal-disk.ts';
+import { isOlder, type FilePlaces, removePlace } from './disk/place.ts';
+import type { JournalTail } from './disk/journal-disk.ts';
 import type { Storage } from '../../runtime/runtime.ts';
 
 export type Doubt = 'copied' | 'older-journal' | 'damaged-end';

@@ -6,7 +6,7 @@
 import type { Runtime } from '../../runtime/runtime.ts';
 import { later } from '../../runtime/time.ts';
 import type { Change } from '../core/membership.ts';
-import { ChangeRefusedError } from '../errors.ts';
+import { changeRefused } from '../core/errors.ts';
 import type { Reply } from '../wire/calls.ts';
 
 /** The directories under a name, as the leader knows them. */
@@ -14,7 +14,7 @@ export type Resolved = Extract<Reply, { kind: 'resolved' }>;
 
 const RETRY_MS = 50;
 
-/** The change that seats the replica which has joined under a name. @throws {ChangeRefusedError} */
+/** The change that seats the replica which has joined under a name. @throws {RefusedError} {UnavailableError} */
 export async function additionOf(
   resolve: () => Promise<Resolved>,
   runtime: Runtime,
@@ -24,12 +24,12 @@ export async function additionOf(
   for (;;) {
     const { member, isMemberConnected, newcomers, wasRemoved } = await resolve();
     const [by, another] = newcomers;
-    if (another !== undefined) throw new ChangeRefusedError('several-of-that-name');
+    if (another !== undefined) throw changeRefused('several-of-that-name');
     if (by !== undefined)
       return member === undefined ? { kind: 'add', storage: by } : { kind: 'replace', storage: member, by };
-    if (isMemberConnected) throw new ChangeRefusedError('already-a-member');
+    if (isMemberConnected) throw changeRefused('already-a-member');
     if (runtime.now() >= until)
-      throw new ChangeRefusedError(wasRemoved && member === undefined ? 'only-removed' : 'not-known');
+      throw changeRefused(wasRemoved && member === undefined ? 'only-removed' : 'not-known');
     await new Promise<void>((proceed) => {
       runtime.wakeAt(later(runtime.now(), RETRY_MS), proceed);
     });

@@ -39,20 +39,22 @@ const LOOK_EVERY_MS = 5;
 /** @param options with a replica that is ready */
 export function openLog(options: OpenLogOptions): OpenLog {
   const { replica, runtime, durations, logger, maxBatchBytes = VALUE_BYTES_MAX } = options;
-  const { leaseMs, electionMs, heartbeatMs, sessionMs } = durations;
+  const { leaseMs, electionMs, heartbeatEveryMs, sessionMs } = durations;
   const log = new QuorumLog({
     ...{ port: new ReplicaPort(replica, runtime), runtime, logger, leaseMs, sessionMs, maxBatchBytes },
-    ...{ retryMs: electionMs / 10, pollMs: heartbeatMs, soon: atEndOfTurn },
+    ...{ retryMs: electionMs / 10, pollMs: heartbeatEveryMs, soon: atEndOfTurn },
     randomId: () => randomId(16),
     beginAbove: options.beginAbove ?? (() => newLogFloor(runtime)),
     onFatal: (error) => options.onFatal(error),
   });
+  let isOver = false;
+  void replica.closed.then(() => (isOver = true));
   return {
     log,
     [Symbol.asyncDispose]: async () => {
       log.withdraw();
       const endAt = later(runtime.now(), RESIGN_WITHIN_MS);
-      const isOpen = (): boolean => !replica.failed.aborted && runtime.now() < endAt;
+      const isOpen = (): boolean => !isOver && runtime.now() < endAt;
       while (!log.isIdle && isOpen())
         await new Promise<void>((resolve) => {
           runtime.wakeAt(later(runtime.now(), LOOK_EVERY_MS), resolve);

@@ -9,7 +9,7 @@ import type { Hello } from '../core/founding.ts';
 import { PeerLinks } from './peer-links.ts';
 
 const hello = (storage: string, life: number, process: string): Hello => ({
-  ...{ kind: 'hello', group: 'g', storage, life, process, address: '127.0.0.1:1' },
+  ...{ kind: 'hello', cell: 'g', storage, life, process, address: '127.0.0.1:1' },
   ...{ initial: undefined, isJoining: false, cluster: undefined },
 });
 
@@ -27,7 +27,7 @@ function linksOf(logger: Logger = silent) {
   const runtime = nodeRuntime();
   vi.spyOn(runtime, 'now').mockImplementation(() => instant(clock.ms));
   const links = new PeerLinks({
-    ...{ listen: { host: '127.0.0.1', port: 1 }, listener, secure: undefined, logger },
+    ...{ listen: { host: '127.0.0.1', port: 1 }, listener, secure: undefined, logger, cell: 'g' },
     runtime,
     peers: new Map(),
     hello: () => hello('a~1', 1, 'own'),

@@ -1,12 +1,12 @@
 /**
  * The ways to the other replicas. Each replica dials every other, sends over the connections that were dialled, and receives over the
  * connections that were accepted, as members of flease do. This is not `node/mesh`, which knows peers by name: here two directories of
- * one name may be alive, and both must be reached (decision 0042).
+ * one name may be alive, and both must be reached (decision 0165).
  *
  * A connection begins with a hello that names the sender's directory. These are refused:
  *
- *  - **another group**, or **another cluster**: a group of the same name that was founded elsewhere (`core/founding.ts`).
- *  - **an emptied directory**: a name that the group knows with another storage id, unless the replica joins anew. The
+ *  - **another cell**, or **another cluster**: a cell of the same name that was founded elsewhere (`core/founding.ts`).
+ *  - **an emptied directory**: a name that the cell knows with another storage id, unless the replica joins anew. The
  *    votes would not count anyway, but the operator must know.
  *  - **an old copy**: a directory of which a later life was heard. Votes since the copy was made are not in it.
  *  - **a directory that runs twice**: the same life, but another process.
@@ -22,30 +22,28 @@
  */
 
 import { type DialOptions, dialTcp, type TcpDialer } from '../../node/tcp/dial.ts';
+import { MEMBER_LINK, type TcpLimits } from '../../node/tcp/limits.ts';
 import type { TcpListener } from '../../node/tcp/listen.ts';
 import type { DialSockets } from '../../node/tcp/sockets.ts';
+import { refusalOfServer } from '../../node/identity/gate.ts';
+import { type Identity as NodeIdentity, UNRESTRICTED } from '../../node/identity/peer-identity.ts';
+import { TransportClosedError } from '../../node/tcp/errors.ts';
 import { EpisodeLog } from '../../runtime/episode-log.ts';
-import { MalformedMessageError } from '../../runtime/errors.ts';
+import { type LeaseholdError, MalformedMessageError } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import type { Instant } from '../../runtime/time.ts';
 import { type Hello, nameOf } from '../core/founding.ts';
-import { isRefusalReason, ReplicaRefusedError, type RefusalReason } from '../errors.ts';
+import { isRefusalReason, type Refusal, refusalBy, type RefusalReason } from '../core/errors.ts';
 import type { Message } from '../core/messages.ts';
 import { PEER_FRAME_BYTES_MAX } from '../wire/bounds.ts';
 import type { Reply } from '../wire/calls.ts';
 import { type Inbound, QUORUM_PROTOCOL, replicaCodec } from '../wire/codec.ts';
 import type { PeerMessage } from '../wire/messages.ts';
 
-/** Both sides keep to these: TCP alone would take minutes to notice a cut. */
-export const PEER_LIMITS: {
-  readonly heartbeatEveryMs: number;
-  readonly silentAfterMs: number;
-  readonly frameBytesIn: number;
-  readonly queueBytesOut: number;
-} = {
-  heartbeatEveryMs: 2_000,
-  silentAfterMs: 10_000,
+/** Both sides keep to these. */
+export const PEER_LIMITS: typeof MEMBER_LINK & Pick<TcpLimits, 'frameBytesIn' | 'queueBytesOut'> = {
+  ...MEMBER_LINK,
   frameBytesIn: PEER_FRAME_BYTES_MAX,
   queueBytesOut: PEER_FRAME_BYTES_MAX,
 };
@@ -57,24 +55,25 @@ const ASKED_AGAIN: ReadonlySet<RefusalReason> = new Set<RefusalReason>([
 
 /** Refusals by a replica that may stand at this address by mistake: they must not end this one. */
 const ENDS_NOTHING: ReadonlySet<RefusalReason> = new Set<RefusalReason>([
-  ...(['another-group', 'another-cluster', 'unknown-name', 'own-address'] as const),
+  ...(['another-cell', 'another-cluster', 'unknown-name', 'own-address'] as const),
 ]);
 
 /** What a replica needs of its listener. */
 export type PeerListener = Pick<
   TcpListener<readonly Reply[], Inbound>,
   'listen' | 'send' | 'admit' | 'dismiss' | 'close'
-> & { readonly peers: ReadonlyMap<string, unknown> };
+> & { readonly peers: ReadonlyMap<string, { readonly identity: NodeIdentity }> };
 
 /** What a replica needs to dial others. */
 export type PeerDialer = Pick<
   TcpDialer<PeerMessage, readonly Reply[]>,
-  'listen' | 'send' | 'welcome' | 'hurry' | 'problems' | typeof Symbol.asyncDispose
+  'listen' | 'send' | 'welcome' | 'identity' | 'hurry' | 'problems' | typeof Symbol.asyncDispose
 >;
 
 export type PeerDialOptions = DialOptions<PeerMessage, readonly Reply[]>;
 
 export interface PeerLinksOptions {
+  readonly cell: string;
   readonly listener: PeerListener;
   /** How others are dialled. @default TCP */
   readonly dial?: ((options: PeerDialOptions) => PeerDialer) | undefined;
@@ -93,7 +92,7 @@ export interface PeerLinksOptions {
   greeted(hello: Hello): void;
   receive(storage: string, message: Message): void;
   /** Another replica refuses this one, for good. */
-  refused(error: ReplicaRefusedError): void;
+  refused(refusal: Refusal): void;
 }
 
 interface Waiting {
@@ -128,6 +127,7 @@ export class PeerLinks implements AsyncDisposable {
     this.#dialer = dial({
       ...{ codec: replicaCodec, protocol: QUORUM_PROTOCOL, role: 'replica', runtime, logger, secure },
       limits: PEER_LIMITS,
+      expects: (address, identity) => this.#refusalOfServer(address, identity),
       preface: () => [options.hello()],
       stays: (address) =>
         [...this.#addresses.values(), ...this.#heardAt.values()].some((each) => each === address),
@@ -143,8 +143,8 @@ export class PeerLinks implements AsyncDisposable {
 
   /** The clusters of the replicas at the addresses that the operator gave. */
   get clusters(): readonly string[] {
-    return [...this.#addresses.values()].flatMap(
-      (address) => this.#dialer.welcome(address)?.greeting['cluster'] ?? [],
+    return [...this.#addresses].flatMap(([name, address]) =>
+      this.#isOther(address, name) ? [] : (this.#dialer.welcome(address)?.greeting['cluster'] ?? []),
     );
   }
 
@@ -179,12 +179,14 @@ export class PeerLinks implements AsyncDisposable {
     if (address === undefined) return;
     const welcome = this.#dialer.welcome(address);
     if (welcome !== undefined && welcome.greeting['storage'] !== to) return;
+    if (this.#isOther(address, nameOf(to))) return;
     this.#dialer.send(address, message);
   }
 
   isConnected(storage: string): boolean {
     const address = this.addressOf(storage);
-    return address !== undefined && this.#dialer.welcome(address)?.greeting['storage'] === storage;
+    if (address === undefined || this.#isOther(address, nameOf(storage))) return false;
+    return this.#dialer.welcome(address)?.greeting['storage'] === storage;
   }
 
   /** Why a replica cannot be spoken to. */
@@ -192,7 +194,7 @@ export class PeerLinks implements AsyncDisposable {
     const address = this.addressOf(storage);
     if (address === undefined) return 'its address is not known';
     const there = this.#dialer.welcome(address)?.greeting['storage'];
-    if (there === storage) return undefined;
+    if (this.isConnected(storage)) return undefined;
     if (there !== undefined) return `at ${address} is another directory, ${there}`;
     return this.#dialer.problems().get(address)?.message ?? 'not connected yet';
   }
@@ -217,12 +219,13 @@ export class PeerLinks implements AsyncDisposable {
     for (const reply of replies) {
       if (reply.kind !== 'failed' || !isRefusalReason(reply.code)) continue;
       const greeting = this.#dialer.welcome(address)?.greeting;
-      const error = new ReplicaRefusedError(greeting?.['name'] ?? address, reply.code);
-      if (ASKED_AGAIN.has(error.reason)) this.#episodes.happened(`wait at ${address}`, error.message);
-      else if (ENDS_NOTHING.has(error.reason)) {
+      const refusal = refusalBy(greeting?.['name'] ?? address, reply.code);
+      const { reason, error } = refusal;
+      if (ASKED_AGAIN.has(reason)) this.#episodes.happened(`wait at ${address}`, error.message);
+      else if (ENDS_NOTHING.has(reason)) {
         this.#refusals.set(address, error.message);
         this.#episodes.met(error.message, { address });
-      } else this.#options.refused(error);
+      } else this.#options.refused(refusal);
     }
   }
 
@@ -234,6 +237,31 @@ export class PeerLinks implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#episodes[Symbol.dispose]();
     await this.#dialer[Symbol.asyncDispose]();
+  }
+
+  /**
+   * Why the process at an address is none of the replicas that are dialled there. A refusal ends a replica for good, so nothing is heard of any other process, whatever its
+   * welcome says. One of them suffices: a replica may have come to the address of one that was removed, and any replica may say that it is at the address of another.
+   */
+  #refusalOfServer(address: string, identity: NodeIdentity): LeaseholdError | undefined {
+    if (identity === UNRESTRICTED) return undefined;
+    const names = new Set([
+      ...[...this.#addresses].flatMap(([name, each]) => (each === address ? [name] : [])),
+      ...[...this.#heardAt].flatMap(([storage, each]) => (each === address ? [nameOf(storage)] : [])),
+    ]);
+    if (names.size === 0) return new TransportClosedError(`${address} is no replica's address any more`);
+    const refusals = [...names].map((name) => this.#refusalAt(address, name, identity));
+    return refusals.includes(undefined) ? undefined : refusals[0];
+  }
+
+  /** Whether the process that is connected at this address may not be the replica of this name. */
+  #isOther(address: string, name: string): boolean {
+    const identity = this.#dialer.identity(address);
+    return identity !== undefined && this.#refusalAt(address, name, identity) !== undefined;
+  }
+
+  #refusalAt(address: string, name: string, identity: NodeIdentity): LeaseholdError | undefined {
+    return refusalOfServer({ module: 'quorum', group: this.#options.cell }, name, address, identity);
   }
 
   #greeted(connection: string, hello: Hello): void {
@@ -275,7 +303,7 @@ export class PeerLinks implements AsyncDisposable {
 
   #refuse(connection: string, hello: Hello, reason: RefusalReason): void {
     const { listener } = this.#options;
-    const error = new ReplicaRefusedError(this.#options.hello().storage, reason);
+    const { error } = refusalBy(this.#options.hello().storage, reason);
     const facts = { replica: hello.storage, address: hello.address, reason };
     this.#episodes.happened(`${reason} ${hello.storage}`, 'a replica was refused', facts);
     listener.dismiss(connection, error, [{ kind: 'failed', id: 0, code: reason, message: error.message }]);

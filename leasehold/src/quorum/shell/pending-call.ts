@@ -19,6 +19,7 @@ export class Pending {
   readonly settle: (reply: Reply) => void;
   readonly reject: (error: unknown) => void;
   readonly timeoutMs: number;
+  readonly since: Instant;
   readonly until: Instant;
   write: NumberedWrite | undefined;
   /** How often the call was sent. */
@@ -41,6 +42,7 @@ export class Pending {
     this.settle = settle;
     this.reject = reject;
     this.timeoutMs = timeoutMs;
+    this.since = now;
     this.until = later(now, timeoutMs);
     this.resendAt = later(now, RESEND_MS);
   }

@@ -1,27 +1,38 @@
 /**
- * A client of a group: reads, writes, watches, and changes of the group.
+ * A client of a cell: reads, writes, watches, and changes of the cell.
  *
  * Calls of one turn of the event loop travel together. An unanswered call is sent again, to another server if
  * need be, until the timeout; the session makes a repeated write happen once (`client-session.ts`).
  */
 
 import { atEndOfTurn } from '../../node/turn.ts';
+import type { EventLog } from '../../node/service/event-log.ts';
+import { HandleEvents, type Told } from '../../node/service/handle-events.ts';
+import type { Service } from '../../node/service/service.ts';
+import {
+  Closing,
+  type CallOptions,
+  type Event,
+  type EventsOptions,
+  type Handle,
+} from '../../runtime/handle.ts';
 import { onAbort } from '../../runtime/on-abort.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { type Instant, instant, later } from '../../runtime/time.ts';
 import type { Answer, Served } from '../core/answer.ts';
-import type { Placement, PlacementChange } from '../core/configuration.ts';
+import type { ReaderMap, ReaderMapChange } from '../core/configuration.ts';
 import { type Command, NO_SESSION } from '../core/operation.ts';
+import { type LeaseholdError, RefusedError } from '../../runtime/errors.ts';
 import type { Found, Omitted, Result } from '../core/result.ts';
 import {
-  AnswerNotKeptError,
-  AnswerTooLargeError,
-  OutcomeUnknownError,
-  QuorumBusyError,
-  QuorumClosedError,
+  answerNotKept,
+  answerTooLarge,
+  sessionExpired,
+  busy,
+  closed,
   isTimeout,
   timedOut,
-} from '../errors.ts';
+} from '../core/errors.ts';
 import { ANSWER_TOO_LARGE, type Call, type Reply } from '../wire/calls.ts';
 import { type CallWire, type LocalDesk, LocalWire, type WireEvents } from './call-wire.ts';
 import {
@@ -29,7 +40,7 @@ import {
   checkKey,
   checkKeys,
   checkList,
-  checkObject,
+  checkPair,
   checkReadOptions,
   checkTransaction,
   conditionOf,
@@ -39,7 +50,7 @@ import {
   readEachCall,
 } from './client-checks.ts';
 import type {
-  CallOptions,
+  ClientStatus,
   Entry,
   Expected,
   GivenAction,
@@ -47,28 +58,43 @@ import type {
   Outcome,
   ReadEntry,
   ReadOptions,
+  StepDownOptions,
 } from './client-types.ts';
 import { ClientSession, type NumberedWrite } from './client-session.ts';
 import { ClientWatches } from './client-watches.ts';
-import { GroupChanges } from './group-changes.ts';
+import { CellChanges } from './cell-changes.ts';
 import { callBytes, isAnswerTooLarge, packets } from './packets.ts';
 import { type Asked, Pending, RESEND_MS } from './pending-call.ts';
 import type { ReplicaStatus } from './replica-status.ts';
 import type { Readers } from './readers-status.ts';
+import { clientService } from './service/client-service.ts';
 import { together } from './together.ts';
 import type { Watch, WatchOptions } from './watch.ts';
 
-const DEFAULT_TIMEOUT_MS = 10_000;
+/** How long a call waits, unless the call or the client says otherwise. */
+export const CLIENT_TIMEOUT_MS = 10_000;
 const RETRY_MS = 50;
 const TICK_MS = 50;
 
-export class QuorumClient implements AsyncDisposable {
+/** How long a call waits that says nothing else, and whose calls these are. @internal */
+export interface ClientSettings {
+  readonly cell: string;
+  readonly timeoutMs: number;
+  /** Unlike that of any other client in any process. */
+  readonly id: string;
+}
+
+/** A client of a cell: reads, writes, transactions, watches, and changes of the replicas. */
+export class QuorumClient implements Handle<ClientStatus> {
   readonly #runtime: Runtime;
+  readonly #settings: ClientSettings;
+  readonly #end = new Closing();
+  readonly #events: HandleEvents<'quorum'>;
   readonly #wire: CallWire;
   readonly #session = new ClientSession();
   readonly #pending = new Map<number, Pending>();
   readonly #watches: ClientWatches;
-  readonly #changes: GroupChanges;
+  readonly #changes: CellChanges;
   /** Writes that wait for a session, or for a number. */
   #unnumbered: Pending[] = [];
   #outbox: Call[] = [];
@@ -77,21 +103,29 @@ export class QuorumClient implements AsyncDisposable {
   /** No other server is used before then. */
   #moveAfter: Instant = instant(Number.NEGATIVE_INFINITY);
   #tick: Disposable | undefined;
-  #isClosed = false;
   /** The last word about writes was that no majority has room. */
   #isDiskFull = false;
 
   /** @internal */
-  constructor(runtime: Runtime, wire: (events: WireEvents) => CallWire) {
+  constructor(runtime: Runtime, settings: ClientSettings, wire: (events: WireEvents) => CallWire) {
     this.#runtime = runtime;
+    this.#settings = settings;
+    this.#events = new HandleEvents(settings.id, settings.cell, runtime);
     this.#wire = wire({
       replies: (replies) => {
         for (const reply of replies) this.#replied(reply);
       },
       renewed: () => this.#resendAll(),
       moved: () => this.#moved(),
+      refused: (why) => {
+        this.#refused(why);
+        this.#watches.fail(why);
+        this.#events.tell('quorum.refused', { code: why.code, message: why.message });
+      },
+      connected: (server, isConnected) =>
+        this.#events.tell(isConnected ? 'quorum.connected' : 'quorum.disconnected', { server }),
     });
-    this.#changes = new GroupChanges(runtime, (...call) => this.#ask(...call));
+    this.#changes = new CellChanges(runtime, (...call) => this.#ask(...call));
     this.#watches = new ClientWatches({
       runtime,
       newId: () => (this.#ids += 1),
@@ -106,14 +140,16 @@ export class QuorumClient implements AsyncDisposable {
   /** A client in the process of a replica. @internal */
   static within(
     runtime: Runtime,
+    settings: ClientSettings,
     sessionMs: number,
     desk: (send: (replies: readonly Reply[]) => void) => LocalDesk,
   ): QuorumClient {
-    return new QuorumClient(runtime, (events) => new LocalWire(sessionMs, desk, events));
+    return new QuorumClient(runtime, settings, (events) => new LocalWire(sessionMs, desk, events));
   }
 
   // ── reads ──
 
+  /** Reads one key: the newest value, unless the mode allows an older one. */
   async get(key: string, options: ReadOptions = NO_OPTIONS): Promise<ReadEntry> {
     const { found, served, position } = await this.#read([key], options);
     const { value, revision } = found[0] as Found;
@@ -121,7 +157,7 @@ export class QuorumClient implements AsyncDisposable {
   }
 
   /** Several keys as of one instant. */
-  async getAll(
+  async snapshot(
     keys: readonly string[],
     options: ReadOptions = NO_OPTIONS,
   ): Promise<{ readonly entries: readonly Entry[]; readonly served: Served; readonly position: number }> {
@@ -130,7 +166,7 @@ export class QuorumClient implements AsyncDisposable {
   }
 
   /** Many reads of one key each, with one promise for all: faster, but not as of one instant. */
-  async gets(keys: readonly string[], options: ReadOptions = NO_OPTIONS): Promise<readonly Entry[]> {
+  async getMany(keys: readonly string[], options: ReadOptions = NO_OPTIONS): Promise<readonly Entry[]> {
     checkReadOptions(options);
     checkList('keys', keys);
     const entries: Entry[] = new Array(keys.length);
@@ -151,17 +187,19 @@ export class QuorumClient implements AsyncDisposable {
 
   // ── writes ──
 
+  /** Writes a value, whatever was there. Resolves with the revision of the write when it is committed. */
   async put(
     key: string,
     value: Uint8Array | string,
     options: CallOptions = NO_OPTIONS,
   ): Promise<{ revision: number }> {
-    const outcome = await this.multi([], [{ do: 'put', key, value }], options);
+    const outcome = await this.transaction([], [{ do: 'put', key, value }], options);
     return { revision: outcome.isDone ? outcome.revision : 0 };
   }
 
+  /** Removes the entry of a key; that there was none is no error. */
   async delete(key: string, options: CallOptions = NO_OPTIONS): Promise<void> {
-    await this.multi([], [{ do: 'delete', key }], options);
+    await this.transaction([], [{ do: 'delete', key }], options);
   }
 
   /** Writes if the key is as expected; otherwise the outcome has the entry that was found. */
@@ -171,11 +209,11 @@ export class QuorumClient implements AsyncDisposable {
     value: Uint8Array | string,
     options: CallOptions = NO_OPTIONS,
   ): Promise<Outcome> {
-    return this.multi([conditionOf(key, expected)], [{ do: 'put', key, value }], options);
+    return this.transaction([conditionOf(key, expected)], [{ do: 'put', key, value }], options);
   }
 
   /** All actions at one instant, if all conditions hold then. */
-  multi(
+  transaction(
     conditions: readonly GivenCondition[],
     actions: readonly GivenAction[],
     options: CallOptions = NO_OPTIONS,
@@ -188,13 +226,13 @@ export class QuorumClient implements AsyncDisposable {
   }
 
   /** Many writes of one key each, with one promise for all. Each takes effect on its own. */
-  async puts(
-    entries: readonly { readonly key: string; readonly value: Uint8Array | string }[],
+  async putMany(
+    entries: readonly (readonly [key: string, value: Uint8Array | string])[],
     options: CallOptions = NO_OPTIONS,
   ): Promise<void> {
     checkCallOptions(options);
     return together(checkList('entries', entries).length, options.signal, (place, settle, reject) => {
-      const { key, value } = checkObject('entries', entries[place] as (typeof entries)[number]);
+      const [key, value] = checkPair('entries', entries[place] as (typeof entries)[number]);
       const command = checkTransaction([], [{ do: 'put', key, value }]);
       this.#write(command, options, reject, settle);
     });
@@ -206,7 +244,7 @@ export class QuorumClient implements AsyncDisposable {
    * The changes of a key, of the keys with a prefix, or of a range. Without `from` the watch begins with all values that the
    * server has.
    *
-   * @throws {WatchBehindError} while iterating, if changes after `from` are no longer kept
+   * @throws {InvalidArgumentError} while iterating, if changes after `from` are no longer kept
    */
   watch(options: WatchOptions): Watch {
     this.#checkOpen();
@@ -215,8 +253,8 @@ export class QuorumClient implements AsyncDisposable {
 
   // ── for operators ──
 
-  /** How the server that is in use sees itself and the group. */
-  status(options: CallOptions = NO_OPTIONS): Promise<ReplicaStatus> {
+  /** How the server that is in use sees itself and the cell. */
+  replicaStatus(options: CallOptions = NO_OPTIONS): Promise<ReplicaStatus> {
     return new Promise((resolve, reject) => {
       checkCallOptions(options);
       this.#ask(
@@ -232,44 +270,117 @@ export class QuorumClient implements AsyncDisposable {
 
   /**
    * Makes a member of a replica that was started to join; in place of an old member of that name, if there is one. Waits until the
-   * leader has heard of that replica. A storage id, as `status` shows it, names one directory if several have the same name.
+   * leader has heard of that replica. A storage id, as `replicaStatus` shows it, names one directory if several have the same name.
    */
-  add(name: string, options: CallOptions = NO_OPTIONS): Promise<void> {
-    return this.#changes.add(name, options, DEFAULT_TIMEOUT_MS);
+  addReplica(name: string, options: CallOptions = NO_OPTIONS): Promise<void> {
+    return this.#changes.add(name, options, this.#settings.timeoutMs);
   }
 
-  remove(name: string, options: CallOptions = NO_OPTIONS): Promise<void> {
+  /** Removes a replica from the cell. Its directory is never taken in again. */
+  removeReplica(name: string, options: CallOptions = NO_OPTIONS): Promise<void> {
     return this.#changes.remove(name, options);
   }
 
-  /** Says which replicas hold which keys: in a word, or with tables. Resolves when the group goes by it. */
-  place(readers: Readers | Placement | PlacementChange, options: CallOptions = NO_OPTIONS): Promise<void> {
-    return this.#changes.place(readers, options);
+  /** Says which replicas hold which keys: in a word, or with tables. Resolves when the cell goes by it. */
+  setReaders(
+    readers: Readers | ReaderMap | ReaderMapChange,
+    options: CallOptions = NO_OPTIONS,
+  ): Promise<void> {
+    return this.#changes.setReaders(readers, options);
   }
 
-  /** Hands the leadership to a member. The election is under way when the promise resolves. */
-  transfer(name: string, options: CallOptions = NO_OPTIONS): Promise<void> {
-    return this.#changes.transfer(name, options);
+  /**
+   * Lets another member lead: the one that is named, or else the member that has most of the log. The election is under way when the
+   * promise resolves.
+   */
+  stepDown(options: StepDownOptions = NO_OPTIONS): Promise<void> {
+    return this.#changes.stepDown(options);
+  }
+
+  // ── the handle ──
+
+  /**
+   * Resolves when a server answers: connects, if there is no connection.
+   *
+   * @throws {UnavailableError} when the time is over; without `timeoutMs` there is no limit
+   * @throws {RefusedError} if every server refuses this client
+   */
+  ready(options: CallOptions = NO_OPTIONS): Promise<void> {
+    return new Promise((resolve, reject) => {
+      checkCallOptions(options);
+      const { timeoutMs = Number.POSITIVE_INFINITY, signal } = options;
+      const limited = { timeoutMs, signal };
+      this.#ask(
+        (id) => ({ kind: 'status', id }),
+        limited,
+        reject,
+        () => resolve(),
+      );
+    });
+  }
+
+  /** How this client is: which server it asks, and what waits for an answer. */
+  status(): ClientStatus {
+    const isOpen = !this.#end.isOver;
+    const { isOpen: isConnected, server } = this.#wire;
+    const [waiting, watches] = [this.#pending.size, this.#watches.count];
+    const isReady = isOpen && (isConnected || waiting + watches === 0);
+    const why = `a replica that answers${this.#wire.problems()}`;
+    return {
+      ...{ module: 'quorum', role: 'client', instance: this.#settings.cell, name: undefined },
+      ...{ isReady, waitsFor: isReady ? undefined : isOpen ? why : 'nothing: it was closed', problems: [] },
+      ...{ server, isConnected, waiting, watches },
+    };
+  }
+
+  /** What happens to this client: `quorum.connected`, `quorum.disconnected`, `quorum.refused`. */
+  events(options: EventsOptions = {}): AsyncIterable<Event> {
+    return this.#events.follow(options);
+  }
+
+  /** @internal */
+  get eventLog(): EventLog<Told<'quorum'>> {
+    return this.#events.log;
+  }
+
+  /** @internal */
+  toService(): Service {
+    return clientService(this);
+  }
+
+  /** Resolves when this client is closed. It fails in no other way: it goes on asking the servers for as long as it is open. */
+  get closed(): Promise<LeaseholdError | undefined> {
+    return this.#end.closed;
   }
 
   /** Closes the session. Calls that wait are rejected; writes may take effect all the same. */
-  async close(): Promise<void> {
-    if (this.#isClosed) return;
+  close(): Promise<void> {
+    const isFirst = !this.#end.isClosing;
+    if (isFirst) this.#expireSession();
+    const closing = this.#end.close(async () => {
+      this.#events.close();
+      await this.#wire[Symbol.asyncDispose]();
+    });
+    if (isFirst) this.#rejectAll();
+    return closing;
+  }
+
+  #expireSession(): void {
     const session = this.#session.id;
-    if (session !== undefined) {
-      this.#ids += 1;
-      const command = { kind: 'expire-session', session } as const;
-      this.#outbox.push({ kind: 'submit', id: this.#ids, ...NO_NUMBER, command });
-      this.#flush();
-    }
-    this.#isClosed = true;
+    if (session === undefined) return;
+    this.#ids += 1;
+    const command = { kind: 'expire-session', session } as const;
+    this.#outbox.push({ kind: 'submit', id: this.#ids, ...NO_NUMBER, command });
+    this.#flush();
+  }
+
+  #rejectAll(): void {
     this.#tick?.[Symbol.dispose]();
-    const error = new QuorumClosedError('client');
-    for (const { reject } of [...this.#pending.values(), ...this.#unnumbered]) reject(error);
-    this.#watches.fail(error);
+    for (const { reject, isWrite, sent } of [...this.#pending.values(), ...this.#unnumbered])
+      reject(closed('client', isWrite && sent > 0));
+    this.#watches.fail(closed('client'));
     this.#pending.clear();
     this.#unnumbered = [];
-    await this.#wire[Symbol.asyncDispose]();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -326,7 +437,7 @@ export class QuorumClient implements AsyncDisposable {
 
   #pend(
     asked: Asked,
-    { signal, timeoutMs = DEFAULT_TIMEOUT_MS }: CallOptions,
+    { signal, timeoutMs = this.#settings.timeoutMs }: CallOptions,
     now: Instant,
     reject: (error: unknown) => void,
     settle: (reply: Reply) => void,
@@ -410,14 +521,14 @@ export class QuorumClient implements AsyncDisposable {
 
   #flush(): void {
     this.#isFlushing = false;
-    if (this.#outbox.length === 0 || this.#isClosed) return;
+    if (this.#outbox.length === 0 || this.#end.isClosing) return;
     const calls = this.#outbox;
     this.#outbox = [];
     for (const packet of packets(calls, callBytes)) this.#wire.send(packet);
   }
 
   #resendAll(): void {
-    if (this.#isClosed) return;
+    if (this.#end.isClosing) return;
     const now = this.#runtime.now();
     for (const pending of this.#pending.values())
       if (pending.sent > 0 || pending.isDue) this.#dispatch(pending, now);
@@ -430,8 +541,14 @@ export class QuorumClient implements AsyncDisposable {
     this.#watches.beginAgain();
   }
 
+  /** No server will ever serve these calls. A write that was sent before may have taken effect, and waits for its time limit. */
+  #refused(why: LeaseholdError): void {
+    for (const pending of [...this.#pending.values()])
+      if (!pending.isWrite || pending.sent === 0) this.#finish(pending, why);
+  }
+
   #checkOpen(): void {
-    if (this.#isClosed) throw new QuorumClosedError('client');
+    if (this.#end.isClosing) throw closed('client');
   }
 
   // ── answers ──
@@ -441,7 +558,11 @@ export class QuorumClient implements AsyncDisposable {
     const pending = this.#pending.get(reply.id);
     if (pending === undefined) return;
     if (reply.kind === 'failed' && reply.code === ANSWER_TOO_LARGE) {
-      this.#finish(pending, new AnswerTooLargeError(Number(reply.message), 'read'));
+      this.#finish(pending, answerTooLarge(Number(reply.message), 'read'));
+      return;
+    }
+    if (reply.kind === 'failed' && reply.code === 'NOT_ALLOWED') {
+      this.#finish(pending, new RefusedError('NOT_ALLOWED', reply.message));
       return;
     }
     if (reply.kind === 'failed' && reply.code === 'not-leader') {
@@ -451,7 +572,7 @@ export class QuorumClient implements AsyncDisposable {
     }
     if (reply.kind === 'answer' && reply.answer.kind === 'refused') {
       this.#isDiskFull ||= reply.answer.why === 'disk-full';
-      if (reply.answer.why === 'busy' && pending.sent <= 1) this.#finish(pending, new QuorumBusyError());
+      if (reply.answer.why === 'busy' && pending.sent <= 1) this.#finish(pending, busy());
       else {
         this.#later(pending);
         this.#moveOn();
@@ -470,7 +591,7 @@ export class QuorumClient implements AsyncDisposable {
       return;
     }
     if (reply.kind === 'found' && !reply.isLast) pending.settle(reply);
-    else if (pending.isWrite && result?.kind === 'refused') this.#finish(pending, new OutcomeUnknownError());
+    else if (pending.isWrite && result?.kind === 'refused') this.#finish(pending, sessionExpired());
     else this.#finish(pending, undefined, reply);
   }
 
@@ -500,7 +621,7 @@ export class QuorumClient implements AsyncDisposable {
   #expired(pending: Pending): void {
     this.#session.close(pending.write?.session);
     if (pending.sent > 1) {
-      this.#finish(pending, new OutcomeUnknownError());
+      this.#finish(pending, sessionExpired());
       return;
     }
     this.#writeAnew(pending);
@@ -508,8 +629,8 @@ export class QuorumClient implements AsyncDisposable {
 
   /** The write is done with, and what it found is not known. If nothing was written, the conditions can be tried again. */
   #omitted(pending: Pending, { of, bytes }: Omitted): void {
-    if (isAnswerTooLarge(bytes)) this.#finish(pending, new AnswerTooLargeError(bytes, of));
-    else if (of === 'done') this.#finish(pending, new AnswerNotKeptError(bytes));
+    if (isAnswerTooLarge(bytes)) this.#finish(pending, answerTooLarge(bytes, of));
+    else if (of === 'done') this.#finish(pending, answerNotKept(bytes));
     else {
       this.#session.answered(pending.write as NumberedWrite);
       this.#writeAnew(pending);
@@ -543,21 +664,23 @@ export class QuorumClient implements AsyncDisposable {
     this.#tick ??= this.#runtime.wakeAt(later(this.#runtime.now(), TICK_MS), () => {
       this.#tick = undefined;
       this.#lookAtTime();
-      if (this.#pending.size > 0 && !this.#isClosed) this.#watchTime();
+      if (this.#pending.size > 0 && !this.#end.isClosing) this.#watchTime();
     });
   }
 
   #lookAtTime(): void {
     const now = this.#runtime.now();
+    const refusal = this.#wire.refusal();
+    if (refusal !== undefined) this.#refused(refusal); // Asked while the dialer pauses after the refusal.
     let isSilent = false;
     for (const pending of [...this.#pending.values()]) {
-      const { isWrite, timeoutMs, until, sent, isDue, resendAt } = pending;
+      const { isWrite, timeoutMs, since, until, sent, isDue, resendAt } = pending;
       if (until <= now) {
         const call = !isWrite ? 'read' : sent > 0 ? 'sent-write' : 'unsent-write';
         const problems = this.#isDiskFull ? 'disk-full' : this.#wire.problems();
         this.#finish(pending, timedOut(timeoutMs, call, problems));
       } else if ((sent > 0 || isDue) && resendAt <= now) {
-        isSilent ||= later(until, -timeoutMs + RESEND_MS) <= now;
+        isSilent ||= later(since, RESEND_MS) <= now;
         this.#dispatch(pending, now);
       }
     }

@@ -1,25 +1,27 @@
 /** Which members hold how much, and why: for status, metrics and `leasehold quorum leases`. */
 
-import { InvalidOptionError } from '../../runtime/errors.ts';
-import { AUTOMATIC, bit, EVERYBODY, type Mask, type Member, type Placement } from '../core/configuration.ts';
+import { invalidOption } from '../../runtime/errors.ts';
+import { AUTOMATIC, bit, EVERYBODY, type Mask, type Member, type ReaderMap } from '../core/configuration.ts';
 import type { PlacingStatus } from '../core/placing.ts';
 import { nameOf } from '../core/founding.ts';
 
 /** Which replicas hold keys: the leader alone, every one, or those that the leader chooses by counts of reads and writes. */
 export type Readers = 'leader' | 'all' | 'automatic';
 
+/** The ways to choose which replicas read a key from their own memory. */
 export const READERS: readonly Readers[] = ['all', 'leader', 'automatic'];
 
-/** @internal @throws {InvalidOptionError} */
+/** @internal @throws {InvalidArgumentError} */
 export function checkReaders(option: string, readers: unknown): Readers {
   if (READERS.some((each) => each === readers)) return readers as Readers;
-  throw new InvalidOptionError(option, readers, "it must be 'all', 'leader' or 'automatic'");
+  throw invalidOption(option, readers, "it must be 'all', 'leader' or 'automatic'");
 }
 
 /** @internal */
-export const placementOf = (readers: Readers): Placement =>
+export const placementOf = (readers: Readers): ReaderMap =>
   readers === 'automatic' ? AUTOMATIC : { mode: readers };
 
+/** Which replicas read from their own memory, and how that is chosen. */
 export interface ReadersStatus {
   /** `chosen`: an operator gave the tables. */
   readonly mode: Readers | 'chosen';
@@ -35,11 +37,11 @@ export interface ReadersStatus {
   readonly placing: PlacingStatus | undefined;
 }
 
-const known = new WeakMap<Placement, Omit<ReadersStatus, 'placing'>>();
+const known = new WeakMap<ReaderMap, Omit<ReadersStatus, 'placing'>>();
 
 /** @internal */
 export function readersStatus(
-  placement: Placement,
+  placement: ReaderMap,
   members: readonly Member[],
   leader: string | undefined,
   placing: PlacingStatus | undefined,
@@ -53,7 +55,7 @@ export function readersStatus(
 }
 
 function tableStatus(
-  placement: Placement,
+  placement: ReaderMap,
   members: readonly Member[],
   leader: string | undefined,
 ): Omit<ReadersStatus, 'placing'> {
@@ -84,7 +86,7 @@ function countOf(masks: Iterable<Mask>, seat: number): number {
 }
 
 /** The placement in a few words. @internal */
-export function placementWords(placement: Placement, members: readonly Member[]): string {
+export function placementWords(placement: ReaderMap, members: readonly Member[]): string {
   if (placement.mode !== 'chosen') return placement.mode;
   const names = (mask: Mask): string =>
     mask === EVERYBODY

@@ -24,7 +24,6 @@ import type { Peeked } from '../core/reads.ts';
 import type { Found } from '../core/result.ts';
 import type { Configuration, Member } from '../core/configuration.ts';
 import type { Effect } from '../core/context.ts';
-import type { TakenOver } from '../core/copy.ts';
 import type { Frame } from '../core/journal.ts';
 import type { Revision } from '../core/operation.ts';
 import type { ClaimEvents } from '../fenced-log/port.ts';
@@ -35,12 +34,13 @@ import type { QuorumLimits, ResolvedQuorumDurations } from '../core/options.ts';
 import type { Recovered } from '../core/recovery.ts';
 import { answerOf, CheckIn, newestConfiguration } from '../core/check-in.ts';
 import { nameOf } from '../core/founding.ts';
-import { Repair } from '../core/repair.ts';
-import { type Snapshot, type SnapshotPart, wholePart } from '../core/snapshot.ts';
+import { Repair, type RepairProgress } from '../core/repair.ts';
+import type { SnapshotPart } from '../core/snapshot.ts';
 import { Replica, type ReplicaCall } from '../core/replica.ts';
-import type { JournalDisk } from '../disk/journal-disk.ts';
-import { HistoriesDifferError, VotesLostError } from '../errors.ts';
+import type { JournalDisk } from './disk/journal-disk.ts';
+import { historiesDiffer } from '../core/errors.ts';
 import { ChangeHistory, type HistoryEvents } from './change-history.ts';
+import type { CheckingIn, Confirmed, Opened, Repairing, ReplicaLife, Running } from './replica-life.ts';
 
 /** Where answers go. They are collected during an input, and flushed after it. */
 export interface AnswerPort {
@@ -49,8 +49,11 @@ export interface AnswerPort {
 }
 
 export interface ReplicaHostOptions {
+  /** The host goes through its stages from `checking-in` to `running`, and does nothing once it is over. */
+  readonly life: ReplicaLife;
   readonly storage: string;
-  readonly life: number;
+  /** How often the directory was opened, this time included. */
+  readonly incarnation: number;
   /** Where the directory is, for errors. */
   readonly path: string;
   /** The journal was begun by this process: for a founder, or for a storage id that this process drew. */
@@ -80,7 +83,7 @@ export interface ReplicaHostOptions {
 
 /** Counts since the start. */
 export interface HostCounters {
-  readonly served: Record<'local' | 'held' | 'leader' | 'quorum' | 'log' | 'stale', number>;
+  readonly served: Record<'local' | 'held' | 'leader' | 'quorum' | 'log' | 'weak', number>;
   writes: number;
   refused: number;
   suspensions: number;
@@ -90,15 +93,12 @@ const FULL_RETRY_MS = 250;
 
 const NOBODY: ReadonlyMap<string, number> = new Map();
 
-/** After so long the operator is told which slots are missing. */
+/** So often the operator is told how far a repair is. */
 const TOLD_OF_REPAIR_MS = 10_000;
-
-const TOO_OLD =
-  'the slots that a damaged frame held are in no journal of the others any more, and their state is too large to be sent at once';
 
 export class ReplicaHost {
   readonly counters: HostCounters = {
-    served: { local: 0, held: 0, leader: 0, quorum: 0, log: 0, stale: 0 },
+    served: { local: 0, held: 0, leader: 0, quorum: 0, log: 0, weak: 0 },
     writes: 0,
     refused: 0,
     suspensions: 0,
@@ -106,15 +106,12 @@ export class ReplicaHost {
   readonly #options: ReplicaHostOptions;
   readonly #waiting = new Map<number, { readonly port: AnswerPort; readonly id: number }>();
   readonly #dirty = new Set<AnswerPort>();
-  #stage: CheckingIn | Repairing | Running;
+  readonly #life: ReplicaLife;
   #ids = 0;
   #claim: { readonly revision: Revision; readonly events: ClaimEvents } | undefined;
   #isFull = false;
-  #isOver = false;
   /** The clocks that the log said to be too fast. */
   #tooFast = NOBODY;
-  #vouched: readonly string[] = [];
-  #takenOver: TakenOver | undefined;
   #telling: Disposable | undefined;
   #writing: Promise<void> = Promise.resolve();
   #saving: Promise<void> = Promise.resolve();
@@ -122,36 +119,47 @@ export class ReplicaHost {
   /** @param recovered not kept: the state in it may be large, and old soon */
   constructor(options: ReplicaHostOptions, recovered: Recovered) {
     this.#options = options;
-    this.#stage = this.#checkIn(recovered);
-    const { driver, core } = this.#stage;
-    driver.input((now) => core.wake(now));
+    this.#life = options.life;
+    const checkingIn = this.#checkIn(recovered);
+    this.#life.enter(checkingIn);
+    checkingIn.driver.input((now) => checkingIn.core.wake(now));
   }
 
-  get stage(): 'checking-in' | 'repairing' | 'running' {
-    return this.#stage.kind;
+  get stage(): Opened['kind'] | undefined {
+    return this.#life.opened?.kind;
   }
 
   /** The members that have not yet said what they heard of this replica. */
   get awaited(): readonly string[] {
-    return this.#stage.kind === 'checking-in' ? this.#stage.core.awaited : [];
+    const opened = this.#life.opened;
+    return opened?.kind === 'checking-in' ? opened.core.awaited : [];
   }
 
   /** Storage ids and seats of the members, as far as this replica knows; empty if none are known. */
   get members(): readonly Member[] {
-    const stage = this.#stage;
-    if (stage.kind === 'running') return stage.core.view.log.newestConfiguration.members;
-    return stage.kind === 'checking-in'
-      ? stage.core.electorate.members
-      : newestConfiguration(stage.core.recovered, this.#options.initial).configuration.members;
+    const opened = this.#life.opened;
+    if (opened === undefined) return [];
+    if (opened.kind === 'running') return opened.core.view.log.newestConfiguration.members;
+    return opened.kind === 'checking-in'
+      ? opened.core.electorate.members
+      : newestConfiguration(opened.core.recovered, this.#options.initial).configuration.members;
+  }
+
+  /** How far the repair of the journal is; undefined unless one is under way. */
+  get repair(): RepairProgress | undefined {
+    const opened = this.#life.opened;
+    return opened?.kind === 'repairing' || opened?.kind === 'keeping' ? opened.core.progress : undefined;
   }
 
   /** The core, once it has everything that its disk lost. */
   get replica(): Replica | undefined {
-    return this.#stage.kind === 'running' ? this.#stage.core : undefined;
+    const opened = this.#life.opened;
+    return opened?.kind === 'running' ? opened.core : undefined;
   }
 
   get history(): ChangeHistory | undefined {
-    return this.#stage.kind === 'running' ? this.#stage.history : undefined;
+    const opened = this.#life.opened;
+    return opened?.kind === 'running' ? opened.history : undefined;
   }
 
   get isDiskFull(): boolean {
@@ -159,53 +167,56 @@ export class ReplicaHost {
   }
 
   receive(storage: string, message: Message): void {
-    const stage = this.#stage;
-    if (stage.kind !== 'repairing') stage.driver.input((now) => stage.core.receive(storage, message, now));
-    else {
-      if (message.kind === 'check-in') {
-        const { initial } = this.#options;
-        const { recovered } = stage.core;
-        const { leaseMs } = this.#options.durations;
-        this.#options.send(storage, answerOf(recovered, initial, leaseMs, storage, message.nonce));
-      }
-      stage.driver.input(() => stage.core.receive(storage, message));
-      const { repaired, isHopeless } = stage.core;
-      if (repaired !== undefined) {
-        stage.driver.stop();
-        const { snapshot } = repaired;
-        const isFetched = snapshot !== stage.core.recovered.snapshot;
-        this.#saving = this.#runRepaired(repaired, isFetched ? snapshot : undefined);
-      } else if (isHopeless) {
-        this.stop();
-        this.#options.failed(new VotesLostError(this.#options.path, TOO_OLD));
-      }
+    const { stage } = this.#life;
+    if (stage.kind === 'checking-in' || stage.kind === 'running') {
+      stage.driver.input((now) => stage.core.receive(storage, message, now));
+      return;
     }
+    if (stage.kind !== 'repairing' && stage.kind !== 'keeping') return;
+    if (message.kind === 'check-in') {
+      const { initial, durations } = this.#options;
+      const answer = answerOf(
+        ...([stage.core.recovered, initial, durations.leaseMs, storage, message.nonce] as const),
+      );
+      this.#options.send(storage, answer);
+    }
+    if (stage.kind === 'repairing') this.#repairing(stage, storage, message);
+  }
+
+  #repairing({ core, driver, confirmed }: Repairing, storage: string, message: Message): void {
+    driver.input((now) => core.receive(storage, message, now));
+    const { repaired, parts, progress } = core;
+    if (repaired === undefined) return;
+    this.#telling?.[Symbol.dispose]();
+    this.#life.enter({ kind: 'keeping', core });
+    this.#saving = this.#runRepaired(repaired, confirmed, parts, progress);
   }
 
   /** What was fetched is durable before anything is said: at the next start there may be nobody left to ask. */
-  async #runRepaired(repaired: Recovered, fetched: Snapshot | undefined): Promise<void> {
+  async #runRepaired(
+    repaired: Recovered,
+    confirmed: Confirmed,
+    parts: readonly SnapshotPart[],
+    { slots, bytes }: RepairProgress,
+  ): Promise<void> {
     const { disk, logger, failed } = this.#options;
     try {
-      if (fetched !== undefined) await disk.save(wholePart(fetched));
+      for (const part of parts) await disk.save(part);
     } catch (error) {
-      if (this.#isOver) return;
-      this.stop();
-      failed(error as LeaseholdError);
+      if (!this.#life.isOver) failed(error as LeaseholdError);
       return;
     }
-    if (this.#isOver) return;
-    logger.info('the slots that the disk had lost were fetched from another replica', {
-      chosen: repaired.chosen,
+    if (this.#life.isOver) return;
+    logger.info('the slots that the disk had lost were fetched from other replicas', {
+      ...{ slots, bytes, chosen: repaired.chosen },
     });
-    const running = this.#run(repaired);
-    this.#stage = running;
-    running.driver.input((now) => running.core.wake(now));
+    this.#begin(this.#run(repaired, confirmed));
   }
 
   /** Calls that arrived together. While the disk is being repaired they are refused. */
   takeAll(calls: readonly ReplicaCall[], port: AnswerPort): void {
-    const stage = this.#stage;
-    if (stage.kind !== 'running' || this.#isOver) {
+    const { stage } = this.#life;
+    if (stage.kind !== 'running') {
       for (const { id } of calls) port.answered(id, { kind: 'refused', why: 'not-ready' });
       port.flush();
       return;
@@ -221,7 +232,7 @@ export class ReplicaHost {
 
   /** What a read of one key under the lease finds; undefined if there is no answer at once. */
   peek(key: string): Peeked | undefined {
-    const stage = this.#stage;
+    const { stage } = this.#life;
     if (stage.kind !== 'running') return undefined;
     const now = stage.driver.look();
     const peeked = now === undefined ? undefined : stage.core.peek(key, now);
@@ -231,9 +242,9 @@ export class ReplicaHost {
 
   /** The same for several keys; undefined in the place of each key without an answer. */
   peekEach(keys: readonly string[]): (Found | undefined)[] {
-    const stage = this.#stage;
+    const { stage } = this.#life;
     const none = new Array<Found | undefined>(keys.length);
-    if (stage.kind !== 'running' || this.#isOver) return none;
+    if (stage.kind !== 'running') return none;
     const now = stage.driver.look();
     if (now === undefined) return none;
     const all = keys.map((key) => stage.core.peek(key, now)?.found);
@@ -243,7 +254,7 @@ export class ReplicaHost {
 
   /** Claims a key: see `core/key-claim.ts`. Disposing ends the claim without an event. */
   claim(key: string, revision: Revision, events: ClaimEvents): Disposable {
-    const stage = this.#stage;
+    const { stage } = this.#life;
     this.#claim = { revision, events };
     if (stage.kind === 'running') stage.driver.input((now) => stage.core.claim({ key, revision }, now));
     return {
@@ -256,32 +267,32 @@ export class ReplicaHost {
   }
 
   change(change: Change, port: AnswerPort, callId: number): void {
-    const stage = this.#stage;
+    const { stage } = this.#life;
     if (stage.kind === 'running') {
       const id = this.#remember(port, callId);
       stage.driver.input((now) => stage.core.reconfigure(id, change, now));
     } else port.answered(callId, { kind: 'refused', why: 'not-ready' });
   }
 
-  transfer(to: string): void {
-    const stage = this.#stage;
-    if (stage.kind === 'running') stage.driver.input((now) => stage.core.transfer(to, now));
+  /** Another member is to lead; undefined: the one that has most of the log. */
+  stepDown(to: string | undefined): void {
+    const { stage } = this.#life;
+    if (stage.kind === 'running') stage.driver.input((now) => stage.core.stepDown(to, now));
   }
 
-  /** Stops reading and says so, finishes the frame that is being written, and does nothing after that. */
+  /** Stops reading and says so, and finishes the frame that is being written. */
   async close(): Promise<void> {
-    const stage = this.#stage;
+    const { stage } = this.#life;
     if (stage.kind === 'running') stage.driver.input((now) => stage.core.release(now));
-    this.stop();
+    this.#life.closed();
+    this.over();
     await this.#writing;
     await this.#saving;
   }
 
-  /** Nothing more is done or said. */
-  stop(): void {
-    this.#isOver = true;
+  /** The life is over: nothing is told of it any more. */
+  over(): void {
     this.#telling?.[Symbol.dispose]();
-    this.#stage.driver.stop();
   }
 
   #remember(port: AnswerPort, id: number): number {
@@ -290,8 +301,9 @@ export class ReplicaHost {
     return this.#ids;
   }
 
-  #afterCheckIn(recovered: Recovered): Repairing | Running {
-    return recovered.missing === undefined ? this.#run(recovered) : this.#repair(recovered);
+  #begin(next: Repairing | Running): void {
+    this.#life.enter(next);
+    next.driver.input((now) => next.core.wake(now));
   }
 
   #checkIn(recovered: Recovered): CheckingIn {
@@ -312,22 +324,19 @@ export class ReplicaHost {
   }
 
   #lookAtCheckIn({ verdict, members }: CheckIn, recovered: Recovered): void {
-    if (verdict.is === 'open' || this.#stage.kind !== 'checking-in' || this.#isOver) return;
-    this.#stage.driver.stop();
+    if (verdict.is === 'open' || this.#life.stage.kind !== 'checking-in') return;
     if (verdict.is === 'refused') {
-      this.stop();
       this.#options.refused(verdict.by);
       return;
     }
-    this.#takenOver = verdict.takenOver;
-    if (this.#takenOver === undefined) this.#options.confirmed();
-    this.#vouched = members;
-    const next = this.#afterCheckIn(recovered);
-    this.#stage = next;
-    next.driver.input((now) => next.core.wake(now));
+    const { takenOver } = verdict;
+    if (takenOver === undefined) this.#options.confirmed();
+    const confirmed = { takenOver, vouched: members };
+    const isWhole = recovered.missing.length === 0;
+    this.#begin(isWhole ? this.#run(recovered, confirmed) : this.#repair(recovered, confirmed));
   }
 
-  #repair(recovered: Recovered): Repairing {
+  #repair(recovered: Recovered, confirmed: Confirmed): Repairing {
     const { contacts, durations, runtime } = this.#options;
     const core = new Repair(recovered, contacts, durations.electionMs, runtime.now());
     const driver = new Driver<Effect>({
@@ -335,22 +344,36 @@ export class ReplicaHost {
       alarm: (wake) => alarmOn(runtime, wake),
       execute: (effect) => this.#execute(effect),
     });
-    this.#telling = runtime.wakeAt(later(runtime.now(), TOLD_OF_REPAIR_MS), () => {
-      if (this.#isOver || this.#stage.kind !== 'repairing') return;
-      const { first, last } = core.missing;
-      this.#options.logger.warn(
-        'slots that the disk lost were sent by no other replica yet. Start all replicas: one that has them in its journal or in a snapshot is enough',
-        { first, last, asked: contacts.map(nameOf).join(', ') },
-      );
+    this.#options.logger.warn('the disk lost slots that are chosen: they are fetched from other replicas', {
+      slots: core.progress.slots,
+      spans: recovered.missing.map(({ first, last }) => `${first} to ${last}`).join(', '),
     });
-    return { kind: 'repairing', core, driver };
+    this.#tellOf(core, 0);
+    return { kind: 'repairing', core, driver, confirmed };
   }
 
-  #run(recovered: Recovered): Running {
-    const { storage: self, life, initial, contacts, durations, limits, runtime } = this.#options;
-    const vouched = this.#vouched;
-    const takenOver = this.#takenOver;
-    const options = { self, life, recovered, initial, contacts, durations, limits, vouched, takenOver };
+  /** Again and again, until the repair is over. */
+  #tellOf(core: Repair, bytesBefore: number): void {
+    const { logger, contacts, runtime } = this.#options;
+    this.#telling = runtime.wakeAt(later(runtime.now(), TOLD_OF_REPAIR_MS), () => {
+      if (this.#life.isOver || core.repaired !== undefined) return;
+      const { slots, fetched, bytes, next, from } = core.progress;
+      if (bytes > bytesBefore)
+        logger.info('slots that the disk lost are being fetched', {
+          ...{ slots, fetched, bytes, from: from === undefined ? undefined : nameOf(from) },
+        });
+      else
+        logger.warn(
+          'slots that the disk lost were sent by no other replica yet. Start all replicas: one that has them in its journal or in a snapshot is enough',
+          { slots, fetched, next, asked: contacts.map(nameOf).join(', ') },
+        );
+      this.#tellOf(core, bytes);
+    });
+  }
+
+  #run(recovered: Recovered, confirmed: Confirmed): Running {
+    const { storage: self, incarnation: life, initial, contacts, durations, limits, runtime } = this.#options;
+    const options = { self, life, recovered, initial, contacts, durations, limits, ...confirmed };
     const core = new Replica({ ...options, random: () => runtime.random() }, runtime.now());
     const driver = new Driver<Effect>({
       ...{ core, clock: runtime, guard: new SuspensionGuard(runtime, SUSPENSION_NOTICED_MS) },
@@ -393,8 +416,7 @@ export class ReplicaHost {
         this.history?.installed(effect.slot);
         return;
       case 'differs':
-        this.stop();
-        this.#options.failed(new HistoriesDifferError(this.#options.path, effect.slot, nameOf(effect.from)));
+        this.#options.failed(historiesDiffer(this.#options.path, effect.slot, nameOf(effect.from)));
         return;
       case 'complete':
         this.#options.confirmed();
@@ -453,21 +475,20 @@ export class ReplicaHost {
         await disk.write(frame);
         isWritten = true;
       } catch (error) {
-        if (this.#isOver) return;
+        if (this.#life.isOver) return;
         if (!isFull(error)) {
           if (!(error instanceof LeaseholdError)) throw error;
-          this.stop();
           this.#options.failed(error);
           return;
         }
         this.#diskFull();
         await this.#pause(FULL_RETRY_MS);
-        if (this.#isOver) return;
+        if (this.#life.isOver) return;
       }
     }
     if (this.#isFull) logger.warn('there is room on the disk again');
     this.#isFull = false;
-    const stage = this.#stage;
+    const { stage } = this.#life;
     if (stage.kind === 'running') stage.driver.input((now) => stage.core.synced(now));
   }
 
@@ -475,7 +496,7 @@ export class ReplicaHost {
     if (this.#isFull) return;
     this.#isFull = true;
     this.#options.logger.error('the disk is full: this replica acknowledges nothing until there is room');
-    const stage = this.#stage;
+    const { stage } = this.#life;
     if (stage.kind === 'running') stage.driver.input((now) => stage.core.diskFull(now));
   }
 
@@ -485,10 +506,9 @@ export class ReplicaHost {
     try {
       await this.#options.disk.save(part);
     } catch (error) {
-      if (this.#isOver) return;
+      if (this.#life.isOver) return;
       if (!isFull(error)) {
         if (!(error instanceof LeaseholdError)) throw error;
-        this.stop();
         this.#options.failed(error);
         return;
       }
@@ -497,7 +517,7 @@ export class ReplicaHost {
         slot: part.slot,
       });
     }
-    const stage = this.#stage;
+    const { stage } = this.#life;
     if (stage.kind === 'running')
       stage.driver.input((now) => (isFailed ? stage.core.saveFailed(now) : stage.core.saved(now)));
   }
@@ -508,23 +528,4 @@ export class ReplicaHost {
       runtime.wakeAt(later(runtime.now(), ms), resolve);
     });
   }
-}
-
-interface CheckingIn {
-  readonly kind: 'checking-in';
-  readonly core: CheckIn;
-  readonly driver: Driver<Effect>;
-}
-
-interface Repairing {
-  readonly kind: 'repairing';
-  readonly core: Repair;
-  readonly driver: Driver<Effect>;
-}
-
-interface Running {
-  readonly kind: 'running';
-  readonly core: Replica;
-  readonly driver: Driver<Effect>;
-  readonly history: ChangeHistory;
 }

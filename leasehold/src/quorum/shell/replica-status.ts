@@ -1,14 +1,17 @@
 /** How a replica is, for people and for programs: `status()`, `leasehold quorum status`, health and metrics. */
 
+import type { Status } from '../../runtime/handle.ts';
 import type { Instant } from '../../runtime/time.ts';
-import type { Placement } from '../core/configuration.ts';
+import type { ReaderMap } from '../core/configuration.ts';
 import type { ResolvedQuorumDurations } from '../core/options.ts';
 import { nameOf } from '../core/founding.ts';
-import type { Identity } from '../disk/identity.ts';
+import type { RepairProgress } from '../core/repair.ts';
+import type { Identity } from './disk/identity.ts';
 import type { PeerLinks } from './peer-links.ts';
 import { placementWords, readersStatus, type ReadersStatus } from './readers-status.ts';
 import type { HostCounters, ReplicaHost } from './replica-host.ts';
 
+/** A member of the cell, as this replica sees it. */
 export interface MemberStatus {
   readonly name: string;
   readonly storage: string;
@@ -29,27 +32,44 @@ export interface MemberStatus {
   readonly isDiskFull: boolean;
 }
 
-export interface ReplicaStatus {
+/** A replica whose disk lost slots that are chosen fetches them, from one other replica at a time. */
+export interface RepairStatus {
+  /** How many slots the disk lost. */
+  readonly slots: number;
+  /** How many of them are here again. A state that is fetched in their place counts when the whole of it is here. */
+  readonly fetchedSlots: number;
+  readonly fetchedBytes: number;
+  /** The name of the replica that is asked; undefined if none was heard yet. */
+  readonly from: string | undefined;
+}
+
+/** What a replica is in its cell: before it takes part, how far it is; then a member's role. */
+export type ReplicaRole =
+  | 'gathering'
+  | 'checking-in'
+  | 'repairing'
+  | 'learner'
+  | 'follower'
+  | 'pre-candidate'
+  | 'candidate'
+  | 'leader';
+
+/** How a replica sees its cell, which is the `instance`. */
+export interface ReplicaStatus extends Status {
+  readonly module: 'quorum';
+  readonly role: ReplicaRole;
   readonly name: string;
-  readonly group: string;
   readonly storage: string;
   /** How often the directory was opened. */
   readonly life: number;
   readonly address: string;
-  readonly state:
-    | 'gathering'
-    | 'checking-in'
-    | 'repairing'
-    | 'learner'
-    | 'follower'
-    | 'pre-candidate'
-    | 'candidate'
-    | 'leader';
   /**
-   * The replicas that are waited for: while a group is being founded, those of the list that were never heard; after a start, the members
+   * The replicas that are waited for: while a cell is being founded, those of the list that were never heard; after a start, the members
    * that have not yet confirmed that this directory has every vote.
    */
   readonly awaited: readonly string[];
+  /** What a repair of the journal has fetched so far; undefined unless `role` is `'repairing'`. */
+  readonly repair: RepairStatus | undefined;
   readonly leader: string | undefined;
   /** Whether a read of a key that this replica holds would be answered here. */
   readonly isLeased: boolean;
@@ -82,7 +102,7 @@ export interface StatusSources {
   readonly host: ReplicaHost | undefined;
   readonly links: PeerLinks;
   readonly durations: ResolvedQuorumDurations;
-  readonly placement: Placement;
+  readonly placement: ReaderMap;
   readonly now: Instant;
   readonly awaited: readonly string[];
   readonly known: readonly string[];
@@ -90,10 +110,13 @@ export interface StatusSources {
   readonly watches: number;
 }
 
+/** What a replica knows, without a judgement whether it is of use. @internal */
+export type ReplicaFacts = Omit<ReplicaStatus, 'isReady' | 'waitsFor' | 'problems'>;
+
 /** @internal */
-export function statusOf(sources: StatusSources): ReplicaStatus {
+export function factsOf(sources: StatusSources): ReplicaFacts {
   const { identity, host, links, now, durations } = sources;
-  const { name, group, storage, life, origin } = identity;
+  const { name, cell, storage, life, origin } = identity;
   const replica = host?.replica;
   const view = replica?.view;
   const configuration = view?.log.newestConfiguration;
@@ -102,16 +125,10 @@ export function statusOf(sources: StatusSources): ReplicaStatus {
   const leader = replica?.leader;
   const placement = configuration?.placement ?? sources.placement;
   return {
-    ...{ name, group, storage, life, address: sources.address },
+    ...{ module: 'quorum', role: roleOf(host), instance: cell, name },
+    ...{ storage, life, address: sources.address },
     awaited: host === undefined ? sources.awaited : host.awaited.map(nameOf),
-    state:
-      replica === undefined
-        ? host === undefined || host.stage === 'running'
-          ? 'gathering'
-          : host.stage
-        : view?.isMember === true
-          ? replica.role
-          : 'learner',
+    repair: repairStatus(host?.repair),
     leader: leader === undefined ? undefined : nameOf(leader),
     isLeased: replica?.isLeased([], now) ?? false,
     members: members.map((member) => {
@@ -146,6 +163,18 @@ export function statusOf(sources: StatusSources): ReplicaStatus {
   };
 }
 
-/** Whether the replica does what it should: a member that knows a leader, or a learner that is fed. */
-export const isHealthy = ({ state, leader, isDiskFull }: ReplicaStatus): boolean =>
-  !isDiskFull && leader !== undefined && !['gathering', 'checking-in', 'repairing'].includes(state);
+/** @internal */
+export function roleOf(host: ReplicaHost | undefined): ReplicaRole {
+  const replica = host?.replica;
+  if (replica !== undefined) return replica.view.isMember ? replica.role : 'learner';
+  const stage = host?.stage;
+  if (stage === undefined || stage === 'running') return 'gathering';
+  return stage === 'keeping' ? 'repairing' : stage;
+}
+
+function repairStatus(progress: RepairProgress | undefined): RepairStatus | undefined {
+  if (progress === undefined) return undefined;
+  const { slots, fetched, bytes, from } = progress;
+  const name = from === undefined ? undefined : nameOf(from);
+  return { slots, fetchedSlots: fetched, fetchedBytes: bytes, from: name };
+}

@@ -1,65 +1,64 @@
 import { cp, open, readdir, readFile, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import { TestGroup } from './testing/groups.ts';
+import { TestCell } from './testing/cells.ts';
 
 const text = (value: Uint8Array | undefined): string | undefined =>
   value === undefined ? undefined : new TextDecoder().decode(value);
 const eventually = (check: () => void | Promise<void>): Promise<void> =>
   vi.waitFor(check, { timeout: 20_000, interval: 20 });
 
-/** A group in which only `a` and `c` know of the last write, and the directory of `c` is older than that. */
-async function forgotten(restore: (group: TestGroup) => Promise<void>): Promise<TestGroup> {
-  const group = await TestGroup.started('a', 'b', 'c');
-  await group.connect('a', 'c').put('k', 'old');
-  await group.stop('b');
-  await cp(group.directory('c'), group.directory('backup'), { recursive: true, preserveTimestamps: true });
+/** A cell in which only `a` and `c` know of the last write, and the directory of `c` is older than that. */
+async function forgotten(restore: (cell: TestCell) => Promise<void>): Promise<TestCell> {
+  const cell = await TestCell.started('a', 'b', 'c');
+  await (await cell.connect('a', 'c')).put('k', 'old');
+  await cell.stop('b');
+  await cp(cell.directory('c'), cell.directory('backup'), { recursive: true, preserveTimestamps: true });
   // A member writes down the votes that were heard of the others with the next frame: that of the second write.
-  for (const value of ['newer', 'new']) await group.connect('a', 'c').put('k', value, { timeoutMs: 20_000 });
-  await group.stop('c');
-  await group.stop('a');
-  await restore(group);
-  return group;
+  for (const value of ['newer', 'new'])
+    await (await cell.connect('a', 'c')).put('k', value, { timeoutMs: 20_000 });
+  await cell.stop('c');
+  await cell.stop('a');
+  await restore(cell);
+  return cell;
 }
 
 describe('a directory that is restored from a backup of its present life', () => {
   it.each([
     [
       'in an empty directory',
-      async (group: TestGroup) => {
-        await rm(group.directory('c'), { recursive: true });
-        await cp(group.directory('backup'), group.directory('c'), { recursive: true });
+      async (cell: TestCell) => {
+        await rm(cell.directory('c'), { recursive: true });
+        await cp(cell.directory('backup'), cell.directory('c'), { recursive: true });
       },
     ],
     [
       'over the files that were there',
-      (group: TestGroup) =>
-        cp(group.directory('backup'), group.directory('c'), { recursive: true, force: true }),
+      (cell: TestCell) => cp(cell.directory('backup'), cell.directory('c'), { recursive: true, force: true }),
     ],
   ])(
     'does not vote with a member that was away, and is refused by one that was not, %s',
     async (_, restore) => {
-      await using group = await forgotten(restore);
-      await group.start('b');
-      const c = await group.start('c');
-      await eventually(() => expect(c.status()).toMatchObject({ state: 'checking-in', awaited: ['a'] }));
-      await expect(group.connect('b', 'c').get('k', { timeoutMs: 3_000 })).rejects.toMatchObject({
-        code: 'QUORUM_TIMEOUT',
+      await using cell = await forgotten(restore);
+      await cell.start('b');
+      const c = await cell.start('c');
+      await eventually(() => expect(c.status()).toMatchObject({ role: 'checking-in', awaited: ['a'] }));
+      await expect((await cell.connect('b', 'c')).get('k', { timeoutMs: 3_000 })).rejects.toMatchObject({
+        code: 'TIMEOUT',
       });
-      await group.start('a');
-      await eventually(() => expect(c.failed.aborted).toBe(true));
-      expect(c.failed.reason).toMatchObject({ code: 'QUORUM_REPLICA_REFUSED', reason: 'old-copy' });
-      const { value } = await group.connect('a', 'b').get('k', { timeoutMs: 20_000 });
+      await cell.start('a');
+      expect(await c.closed).toMatchObject({ code: 'DATA_LOST', details: { reason: 'old-copy' } });
+      const { value } = await (await cell.connect('a', 'b')).get('k', { timeoutMs: 20_000 });
       expect(text(value)).toBe('new');
       await c[Symbol.asyncDispose]();
-      await expect(group.start('c')).rejects.toMatchObject({ code: 'QUORUM_REPLICA_REFUSED' });
+      await expect(cell.start('c')).rejects.toMatchObject({ code: 'DATA_LOST' });
     },
   );
 });
 
 /** The newest segment. */
-async function segmentOf(group: TestGroup, name: string): Promise<string> {
-  const files = await readdir(group.directory(name));
+async function segmentOf(cell: TestCell, name: string): Promise<string> {
+  const files = await readdir(cell.directory(name));
   return (
     files
       .filter((each) => each.endsWith('.journal'))
@@ -79,8 +78,8 @@ describe('a journal whose last frames others have counted', () => {
     [
       'in which a byte of the last frame was changed',
       'votes-missing',
-      async (group: TestGroup) => {
-        const path = join(group.directory('c'), await segmentOf(group, 'c'));
+      async (cell: TestCell) => {
+        const path = join(cell.directory('c'), await segmentOf(cell, 'c'));
         const bytes = await readFile(path);
         const at = bytes.lastIndexOf('newer');
         const begin = bytes.lastIndexOf('LHfr', at);
@@ -92,11 +91,11 @@ describe('a journal whose last frames others have counted', () => {
     [
       'over which an older one was copied, with its old times',
       'old-copy',
-      async (group: TestGroup) => {
-        const segment = await segmentOf(group, 'c');
-        const from = join(group.directory('backup'), segment);
+      async (cell: TestCell) => {
+        const segment = await segmentOf(cell, 'c');
+        const from = join(cell.directory('backup'), segment);
         const { atime, mtime } = await stat(from);
-        const path = join(group.directory('c'), segment);
+        const path = join(cell.directory('c'), segment);
         await using file = await open(path, 'w');
         await file.writeFile(await readFile(from));
         await utimes(path, atime, mtime);
@@ -105,113 +104,109 @@ describe('a journal whose last frames others have counted', () => {
   ])(
     '%s, does not vote with a member that was away, now or after another start',
     async (_, reason, restore) => {
-      await using group = await forgotten(restore);
-      await group.start('b');
+      await using cell = await forgotten(restore);
+      await cell.start('b');
       for (let starts = 0; starts < 2; starts += 1) {
-        await group.stop('c');
-        const c = await group.start('c');
-        await eventually(() => expect(c.status()).toMatchObject({ state: 'checking-in', awaited: ['a'] }));
-        await expect(group.connect('b', 'c').get('k', { timeoutMs: 2_000 })).rejects.toMatchObject({
-          code: 'QUORUM_TIMEOUT',
+        await cell.stop('c');
+        const c = await cell.start('c');
+        await eventually(() => expect(c.status()).toMatchObject({ role: 'checking-in', awaited: ['a'] }));
+        await expect((await cell.connect('b', 'c')).get('k', { timeoutMs: 2_000 })).rejects.toMatchObject({
+          code: 'TIMEOUT',
         });
       }
-      await group.start('a');
-      const c = group.replicas.get('c') ?? expect.unreachable();
-      await eventually(() => expect(c.failed.aborted).toBe(true));
-      expect(c.failed.reason).toMatchObject({ code: 'QUORUM_REPLICA_REFUSED', reason });
-      const { value } = await group.connect('a', 'b').get('k', { timeoutMs: 20_000 });
+      await cell.start('a');
+      const c = cell.replicas.get('c') ?? expect.unreachable();
+      expect(await c.closed).toMatchObject({ code: 'DATA_LOST', details: { reason } });
+      const { value } = await (await cell.connect('a', 'b')).get('k', { timeoutMs: 20_000 });
       expect(text(value)).toBe('new');
     },
   );
 });
 
-describe('a replica that comes back to a group whose other members have forgotten a write', () => {
+describe('a replica that comes back to a cell whose other members have forgotten a write', () => {
   it('ends with an error that names the slot, instead of going on with another history', async () => {
     // As a volume that goes back: the same files, with their old content and times.
-    const goBack = async (group: TestGroup): Promise<void> => {
-      for (const name of await readdir(group.directory('backup'))) {
-        const from = join(group.directory('backup'), name);
-        const to = join(group.directory('c'), name);
+    const goBack = async (cell: TestCell): Promise<void> => {
+      for (const name of await readdir(cell.directory('backup'))) {
+        const from = join(cell.directory('backup'), name);
+        const to = join(cell.directory('c'), name);
         const { atime, mtime } = await stat(from);
         await using file = await open(to, 'w');
         await file.writeFile(await readFile(from));
         await utimes(to, atime, mtime);
       }
     };
-    await using group = await forgotten(goBack);
-    await group.start('b');
-    await group.start('c');
-    await group.ready();
-    const client = group.connect('b', 'c');
+    await using cell = await forgotten(goBack);
+    await cell.start('b');
+    await cell.start('c');
+    await cell.ready();
+    const client = await cell.connect('b', 'c');
     // Histories are compared once the leader has decided as many slots as the replica that comes back.
     for (let write = 0; write < 20; write += 1)
       await client.put('k', `other ${write}`, { timeoutMs: 20_000 });
-    const a = await group.start('a');
-    await eventually(() => expect(a.failed.aborted).toBe(true));
-    expect(a.failed.reason).toMatchObject({ code: 'QUORUM_HISTORIES_DIFFER', retryable: false });
+    const a = await cell.start('a');
+    expect(await a.closed).toMatchObject({ code: 'HISTORIES_DIFFER', retryable: false });
   });
 });
 
 describe('a directory that was moved with everything in it', () => {
   it('serves again once every other member has confirmed it, and after that by a majority', async () => {
-    await using group = await TestGroup.started('a', 'b', 'c');
-    await group.connect('a').put('k', 'v');
-    await group.stop('c');
-    await cp(group.directory('c'), group.directory('moved'), { recursive: true });
-    const directory = group.directory('moved');
-    await group.serves('c', { directory });
-    await group.stop('c');
-    await group.stop('a');
-    await group.serves('c', { directory });
-    expect(text((await group.connect('b').get('k', { timeoutMs: 20_000 })).value)).toBe('v');
+    await using cell = await TestCell.started('a', 'b', 'c');
+    await (await cell.connect('a')).put('k', 'v');
+    await cell.stop('c');
+    await cp(cell.directory('c'), cell.directory('moved'), { recursive: true });
+    const directory = cell.directory('moved');
+    await cell.serves('c', { directory });
+    await cell.stop('c');
+    await cell.stop('a');
+    await cell.serves('c', { directory });
+    expect(text((await (await cell.connect('b')).get('k', { timeoutMs: 20_000 })).value)).toBe('v');
   });
 });
 
 describe('a copy of a directory in use', () => {
   it('is refused when the links of the original break, if the original has voted since', async () => {
-    await using group = await TestGroup.started('a', 'b', 'c');
-    await cp(group.directory('c'), group.directory('copy'), { recursive: true });
-    for (let times = 0; times < 3; times += 1) await group.connect('c').put('k', `${times}`);
-    const original = group.replicas.get('c') ?? expect.unreachable();
-    const listen = await group.freeAddress();
-    const directory = group.directory('copy');
-    const copy = await group.start('c', { directory, listen, peers: { ...group.peers, c: listen } });
-    await eventually(() => expect(copy.status().state).toBe('checking-in'));
+    await using cell = await TestCell.started('a', 'b', 'c');
+    await cp(cell.directory('c'), cell.directory('copy'), { recursive: true });
+    for (let times = 0; times < 3; times += 1) await (await cell.connect('c')).put('k', `${times}`);
+    const original = cell.replicas.get('c') ?? expect.unreachable();
+    const listen = await cell.freeAddress();
+    const directory = cell.directory('copy');
+    const copy = await cell.start('c', { directory, listen, peers: { ...cell.peers, c: listen } });
+    await eventually(() => expect(copy.status().role).toBe('checking-in'));
     await original[Symbol.asyncDispose](); // For the others the links of the original are gone, and the copy is there.
-    await eventually(() => expect(copy.failed.aborted).toBe(true));
-    expect(copy.failed.reason).toMatchObject({ code: 'QUORUM_REPLICA_REFUSED', reason: 'old-copy' });
+    expect(await copy.closed).toMatchObject({ code: 'DATA_LOST', details: { reason: 'old-copy' } });
   });
 });
 
 describe('a backup of a directory that waited for the others', () => {
   it('is asked about by all members after the founding, and refused by one that heard its votes', async () => {
-    await using group = await TestGroup.of('a', 'b', 'c');
-    const waiting = await group.start('c');
-    await eventually(() => expect(waiting.status().state).toBe('gathering'));
-    await cp(group.directory('c'), group.directory('backup'), { recursive: true });
-    await group.start('a');
-    await group.start('b');
-    await group.ready();
-    await group.stop('b'); // It knows the founders, and need not have heard a vote.
-    await group.stop('c');
-    await rm(group.directory('c'), { recursive: true });
-    await cp(group.directory('backup'), group.directory('c'), { recursive: true });
-    await group.start('b');
-    const c = await group.start('c');
-    await eventually(() => expect(c.failed.aborted).toBe(true));
-    expect(c.failed.reason).toMatchObject({ code: 'QUORUM_REPLICA_REFUSED', reason: 'old-copy' });
+    await using cell = await TestCell.of('a', 'b', 'c');
+    const waiting = await cell.start('c');
+    await eventually(() => expect(waiting.status().role).toBe('gathering'));
+    await cp(cell.directory('c'), cell.directory('backup'), { recursive: true });
+    await cell.start('a');
+    await cell.start('b');
+    await cell.ready();
+    await cell.stop('b'); // It knows the founders, and need not have heard a vote.
+    await cell.stop('c');
+    await rm(cell.directory('c'), { recursive: true });
+    await cp(cell.directory('backup'), cell.directory('c'), { recursive: true });
+    await cell.start('b');
+    const c = await cell.start('c');
+    expect(await c.closed).toMatchObject({ code: 'DATA_LOST', details: { reason: 'old-copy' } });
   });
 
-  it.each([{}, { join: true }])('is not put beside a newer journal (%o)', async (options) => {
-    await using group = await TestGroup.of('a', 'b');
-    const waiting = await group.start('a');
-    await eventually(() => expect(waiting.status().state).toBe('gathering'));
-    await cp(group.directory('a'), group.directory('backup'), { recursive: true });
-    await group.start('b');
-    await group.ready();
-    await group.stop('a');
-    await cp(join(group.directory('backup'), 'identity'), join(group.directory('a'), 'identity'));
-    const error = { code: 'QUORUM_DIRECTORY_MISMATCH' };
-    await expect(group.serves('a', options)).rejects.toMatchObject(error);
+  it.each([{}, { newcomer: true }])('is not put beside a newer journal (%o)', async (options) => {
+    await using cell = await TestCell.of('a', 'b');
+    const waiting = await cell.start('a');
+    await eventually(() => expect(waiting.status().role).toBe('gathering'));
+    await cp(cell.directory('a'), cell.directory('backup'), { recursive: true });
+    await cell.start('b');
+    await cell.ready();
+    await cell.stop('a');
+    await cp(join(cell.directory('backup'), 'identity'), join(cell.directory('a'), 'identity'));
+    const error = { code: 'DIRECTORY_MISMATCH' };
+    await expect(cell.serves('a', options)).rejects.toMatchObject(error);
   });
 });

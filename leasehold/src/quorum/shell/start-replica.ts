@@ -6,42 +6,55 @@
  */
 
 import { randomId } from '../../node/id.ts';
-import type { TlsOption } from '../../node/mesh/tls-files.ts';
-import { mutualTlsOption } from '../../node/mesh/tls-option.ts';
+import { checkOwnRole } from '../../node/identity/gate.ts';
+import { type BeginOptions, closeOnAbort, type ListenOptions, type Peers } from '../../runtime/handle.ts';
+import { checkAddress, checkPeers } from '../../node/mesh/peers-option.ts';
+import { checkProtected, secureSocketsOf } from '../../node/mesh/tls-option.ts';
 import { fingerprintsOf } from '../../node/fingerprints.ts';
-import { LockedError } from '../../node/lock.ts';
-import { openLockedDirectory } from '../../node/locked-directory.ts';
+import { LockedError } from '../../node/process/lock.ts';
+import { openLockedDirectory } from '../../node/process/locked-directory.ts';
 import { nodeRuntime } from '../../node/runtime.ts';
 import { openDirectory, wholePath } from '../../node/storage.ts';
-import { formatAddress, parseAddress } from '../../node/tcp/address.ts';
-import { isLoopback } from '../../node/tcp/binding.ts';
+import { formatAddress } from '../../node/tcp/address.ts';
 import { listenTcp } from '../../node/tcp/listen.ts';
-import { warnings } from '../../node/warnings.ts';
+import { warnings } from '../../node/process/warnings.ts';
 import { AsyncDisposableStack } from '../../runtime/async-disposable-stack.ts';
-import { InvalidOptionError } from '../../runtime/errors.ts';
+import { invalidOption } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
+import { unlessAborted } from '../../runtime/on-abort.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
+import { waitWithin } from '../../runtime/wait-within.ts';
 import * as is from '../../runtime/option-kinds.ts';
-import { checkOptionNames, type OptionNames } from '../../runtime/option-names.ts';
+import {
+  LOGGER_WORDS,
+  type OptionTable,
+  optional,
+  or,
+  required,
+  resolveOptions,
+} from '../../runtime/option-table.ts';
 import { nameOption } from '../../runtime/text-option.ts';
-import type { Placement } from '../core/configuration.ts';
+import type { ReaderMap } from '../core/configuration.ts';
 import { MEMBERS_MAX } from '../core/membership.ts';
 import {
+  QUORUM_DURATIONS,
   type QuorumDurations,
   type ResolvedQuorumDurations,
   resolveQuorumDurations,
 } from '../core/options.ts';
-import { type Identity, newStorageId, readIdentity, writeIdentity } from '../disk/identity.ts';
-import { JournalDisk } from '../disk/journal-disk.ts';
-import { type FilePlaces, isCopied } from '../disk/place.ts';
-import { DirectoryMismatchError, ReplicaRefusedError } from '../errors.ts';
+import { type Identity, newStorageId, readIdentity, writeIdentity } from './disk/identity.ts';
+import { JournalDisk } from './disk/journal-disk.ts';
+import { type FilePlaces, isCopied } from './disk/place.ts';
+import { directoryMismatch, refusalBy } from '../core/errors.ts';
 import { CALL_FRAME_BYTES_MAX, NAME_CHARACTERS_MAX } from '../wire/bounds.ts';
 import { listenerCodec, QUORUM_PROTOCOL } from '../wire/codec.ts';
+import { refusalOfHello } from './gate.ts';
 import { PEER_LIMITS } from './peer-links.ts';
 import { QuorumReplica } from './quorum-replica.ts';
-import { checkReaders, placementOf, type Readers } from './readers-status.ts';
+import { placementOf, READERS, type Readers } from './readers-status.ts';
 
-export interface StartReplicaOptions extends QuorumDurations {
+/** What `startReplica` takes. */
+export interface StartReplicaOptions extends QuorumDurations, BeginOptions, ListenOptions {
   /** Which of the replicas this is. */
   name: string;
 
@@ -49,22 +62,25 @@ export interface StartReplicaOptions extends QuorumDurations {
   directory: string;
 
   /**
-   * The replicas by name, with their addresses, as `{ a: '10.0.0.1:7600', … }`. To found a group: all of them, this one too, and
+   * The replicas by name, with their addresses, as `{ a: '10.0.0.1:7600', … }`. To found a cell: all of them, this one too, and
    * the same at each. Later: some that can be asked.
    */
-  peers: Readonly<Record<string, string>>;
+  peers: Peers;
 
-  /** Groups of different names have nothing to do with each other. @default 'default' */
-  group?: string | undefined;
+  /** Cells of different names have nothing to do with each other. @default 'default' */
+  cell?: string | undefined;
 
   /** Where to listen, if not at the own address in `peers`, as `0.0.0.0:7600`. @default the own one in `peers` */
   listen?: string | undefined;
 
-  /** Joins a group that exists, instead of founding one. Another replica then has to add this one. @default false */
-  join?: boolean | undefined;
+  /** Where the other replicas and clients reach this one. @default the own address in `peers`, or where it listens */
+  advertise?: string | undefined;
+
+  /** Joins a cell that exists, instead of founding one. Another replica then has to add this one. @default false */
+  newcomer?: boolean | undefined;
 
   /**
-   * Which replicas hold keys and read them locally, when the group is founded: every one, the leader alone, or those that the
+   * Which replicas hold keys and read them locally, when the cell is founded: every one, the leader alone, or those that the
    * leader chooses by what is read and written where. Holders make reads fast and writes slow: a write waits for each holder that lives.
    *
    * @default 'all'
@@ -72,28 +88,55 @@ export interface StartReplicaOptions extends QuorumDurations {
   readers?: Readers | undefined;
 
   /**
-   * Encrypts all connections, and admits only replicas and clients with a certificate of `ca`. Each is a path, or the text of
-   * such a file. All three, at every replica and client.
+   * A token (`lh1.…`) with the grant `server:quorum/<cell>/<name>`: encrypts all connections, and a replica or client may do what its own token grants. Or files of an
+   * own authority, `{ ca, cert, key }`, each a path or the text of such a file: every process with a certificate of `ca` may do everything. At every replica and client.
    *
    * @default plain TCP
    */
-  tls?: TlsOption | undefined;
+  tls?: BeginOptions['tls'];
 
   /** Allows to listen elsewhere than on loopback without TLS: anybody can then read and write. @default false */
   insecure?: boolean | undefined;
 
+  /** How long the start may take until the replica listens: a long journal takes time to read. @default no limit */
+  timeoutMs?: number | undefined;
+
+  /** Gives the start up; later closes the replica. */
+  signal?: AbortSignal | undefined;
+
   /** Takes a network file system for good enough. @default false */
   allowNetworkDirectory?: boolean | undefined;
-
-  /** @default warnings and errors, on the standard error; `silent` for nothing */
-  logger?: Logger | undefined;
 }
 
-const OPTIONS: OptionNames<StartReplicaOptions> = {
-  ...{ name: true, directory: true, peers: true, group: true, listen: true, join: true, readers: true },
-  ...{ tls: true, insecure: true, allowNetworkDirectory: true, logger: true },
-  ...{ leaseMs: true, renewMs: true, electionMs: true, heartbeatMs: true, graceMs: true, holdMs: true },
-  ...{ sessionMs: true, reportMs: true },
+/** @internal */
+export const START_REPLICA_OPTIONS: OptionTable<
+  StartReplicaOptions,
+  | 'cell'
+  | 'newcomer'
+  | 'readers'
+  | 'insecure'
+  | 'allowNetworkDirectory'
+  | 'logger'
+  | 'leaseMs'
+  | 'electionMs'
+  | 'sessionMs'
+  | 'reportEveryMs'
+> = {
+  name: required({ rule: `1 to ${NAME_CHARACTERS_MAX} characters, no \`~\``, check: replicaName }),
+  directory: required(is.string),
+  peers: required(is.anything()),
+  cell: or('default', is.name(NAME_CHARACTERS_MAX)),
+  listen: optional(is.anything(), 'its own address in `peers`'),
+  advertise: optional(is.string, 'its own address in `peers`, or where it listens'),
+  newcomer: or(false, is.flag),
+  readers: or<Readers>('all', is.oneOf(...READERS)),
+  tls: optional(is.anything(), 'plain TCP'),
+  insecure: or(false, is.flag),
+  timeoutMs: optional(is.timeLimit, 'no limit'),
+  signal: optional(is.signal),
+  allowNetworkDirectory: or(false, is.flag),
+  logger: or(warnings, is.logger, LOGGER_WORDS),
+  ...QUORUM_DURATIONS,
 };
 
 /** A replica with another directory would be another replica. */
@@ -103,14 +146,32 @@ const WHEN_LOCKED =
 /**
  * Resolves when the replica listens. The replica serves after {@link QuorumReplica.ready}.
  *
- * @throws {InvalidOptionError} before anything has started
- * @throws {LockedError} if another process has the directory
- * @throws {DirectoryMismatchError} if the directory is another replica's
- * @throws {VotesLostError} if the journal has lost votes
- * @throws {PortInUseError} if another process listens there
+ * @throws {InvalidArgumentError} before anything has started
+ * @throws {InUseError} `LOCKED` if another process has the directory, `PORT_IN_USE` if it listens there
+ * @throws {RefusedError} if the directory is another replica's
+ * @throws {StorageError} if the journal has lost votes, or the directory is a copy
+ * @throws {UnavailableError} when the time is over
  */
-export function startReplica(options: StartReplicaOptions): Promise<QuorumReplica> {
-  return startReplicaOn(undefined, options);
+export async function startReplica(options: StartReplicaOptions): Promise<QuorumReplica> {
+  const { timeoutMs, signal, logger } = resolveOptions('', options, START_REPLICA_OPTIONS);
+  signal?.throwIfAborted();
+  const starting = startReplicaOn(undefined, options);
+  try {
+    const limit = { timeoutMs, signal };
+    const what = ['quorum', 'the start of the replica'] as const;
+    const replica = await waitWithin(nodeRuntime(), what, limit, (over) => unlessAborted(starting, over));
+    const failed = (why: unknown): void => logger.error('closing failed', { why: String(why) });
+    const closing = closeOnAbort(signal, replica, failed);
+    void replica.closed.then(() => closing[Symbol.dispose]());
+    return replica;
+  } catch (error) {
+    // A start that was given up goes on until the disk answers, and then ends: the directory is locked until then.
+    starting.then(
+      (replica) => replica.close(),
+      () => {},
+    );
+    throw error;
+  }
 }
 
 /** The same with a given clock: for a process that compares instants of the replica with its own. @internal */
@@ -118,10 +179,10 @@ export async function startReplicaOn(
   given: Runtime | undefined,
   options: StartReplicaOptions,
 ): Promise<QuorumReplica> {
-  const { name, group, peers, join, own, durations, listen, secure, placement } =
+  const { name, cell, peers, newcomer, own, durations, listen, advertise, secure, placement } =
     checkReplicaOptions(options);
   const logger = options.logger ?? warnings;
-  if (!join) sayWhatIsTolerated(peers.size, logger);
+  if (!newcomer) sayWhatIsTolerated(peers.size, logger);
   await openDirectory(options.directory);
   const directory = await openLockedDirectory(options.directory, {
     allowNetwork: options.allowNetworkDirectory,
@@ -132,26 +193,27 @@ export async function startReplicaOn(
   closing.use(directory);
   try {
     const places = fingerprintsOf(directory.path);
-    const wanted = { name, group, join, path: options.directory, randomId };
+    const wanted = { name, cell, newcomer, path: options.directory, randomId };
     const onBackwards = (ms: number): void =>
       logger.error('the monotonic clock went back; it stands still meanwhile', { ms });
     const runtime = given ?? nodeRuntime({ onBackwards });
     const wallMs = runtime.wallMs();
     const { identity, isNew, isCopy } = await openIdentity(wanted, directory.storage, places, wallMs);
     const greeting: Record<string, string> = {
-      ...{ group, name, storage: identity.storage, sessionMs: String(durations.sessionMs) },
+      ...{ cell, name, storage: identity.storage, sessionMs: String(durations.sessionMs) },
     };
     let replica: QuorumReplica | undefined;
     const listener = await listenTcp({
       ...{ ...listen, codec: listenerCodec, protocol: QUORUM_PROTOCOL, runtime, logger, secure },
       limits: { ...PEER_LIMITS, frameBytesBeforeAdmission: CALL_FRAME_BYTES_MAX },
       greeting,
+      refuses: ({ role }, peer) => refusalOfHello(cell, role, peer),
       onPeer: ({ id }, state) => {
         if (state === 'disconnected') replica?.gone(id);
       },
     });
     closing.use(listener);
-    const address = own ?? formatAddress({ ...listen, port: listener.port });
+    const address = advertise ?? own ?? formatAddress({ ...listen, port: listener.port });
     replica = new QuorumReplica({
       ...{
         identity,
@@ -179,64 +241,47 @@ export async function startReplicaOn(
 
 interface CheckedOptions {
   readonly name: string;
-  readonly group: string;
+  readonly cell: string;
   readonly peers: ReadonlyMap<string, string>;
-  readonly join: boolean;
+  readonly newcomer: boolean;
   /** The own address in `peers`. */
   readonly own: string | undefined;
   readonly durations: ResolvedQuorumDurations;
   readonly listen: { readonly host: string; readonly port: number };
-  readonly secure: ReturnType<typeof mutualTlsOption>;
-  readonly placement: Placement;
+  readonly advertise: string | undefined;
+  readonly secure: ReturnType<typeof secureSocketsOf>;
+  readonly placement: ReaderMap;
 }
 
-/** Everything that can be found wrong without the directory. @internal @throws {InvalidOptionError} */
+/** Everything that can be found wrong without the directory. @internal @throws {InvalidArgumentError} */
 export function checkReplicaOptions(options: StartReplicaOptions): CheckedOptions {
-  checkOptionNames('', options, OPTIONS);
-  const name = replicaName('name', options.name);
-  const group = nameOption(
-    'group',
-    options.group === undefined ? 'default' : options.group,
-    NAME_CHARACTERS_MAX,
-  );
-  const peers = checkPeers(options.peers);
-  is.string.check('directory', options.directory);
-  const { join = false, readers = 'all', insecure = false, allowNetworkDirectory = false, logger } = options;
-  for (const [option, value] of Object.entries({ join, insecure, allowNetworkDirectory }))
-    is.flag.check(option, value);
-  if (logger !== undefined) is.logger.check('logger', logger);
+  const checked = resolveOptions('', options, START_REPLICA_OPTIONS);
+  const { name, cell, newcomer, readers, insecure, advertise } = checked;
+  const peers = peersOf(options.peers);
   const own = peers.get(name);
-  if (own === undefined && !join) {
-    throw new InvalidOptionError(
+  if (own === undefined && !newcomer) {
+    throw invalidOption(
       'peers',
       [...peers.keys()].join(', '),
-      `${name}, which is this replica, must be among them; or it joins a group that exists (join: true, --join)`,
+      `${name}, which is this replica, must be among them; or it joins a cell that exists (newcomer: true, --newcomer)`,
     );
   }
   if (own === undefined && options.listen === undefined)
-    throw new InvalidOptionError(
-      'listen',
-      undefined,
-      'it must be given where peers does not have this replica',
-    );
+    throw invalidOption('listen', undefined, 'it must be given where peers does not have this replica');
   const durations = resolveQuorumDurations(options);
   if (durations.sessionMs < SESSION_MS_MIN)
-    throw new InvalidOptionError(
+    throw invalidOption(
       'sessionMs',
       durations.sessionMs,
       `it must be at least ${SESSION_MS_MIN}: a client repeats a write after 2,000 ms, and the session must outlive several repetitions`,
     );
-  const listen = parsed('listen', options.listen ?? own);
-  const secure = mutualTlsOption(options.tls);
-  if (secure === undefined && !insecure && !isLoopback(listen.host)) {
-    throw new InvalidOptionError(
-      'listen',
-      formatAddress(listen),
-      'everybody who can connect there could read and write; listen on 127.0.0.1, give tls (--ca, --cert, --key), or say insecure: true (--insecure) if the network keeps others away',
-    );
-  }
-  const placement = placementOf(checkReaders('readers', readers));
-  return { name, group, peers, join, own, durations, listen, secure, placement };
+  const listen = checkAddress('listen', options.listen ?? own);
+  if (advertise !== undefined) checkAddress('advertise', advertise);
+  const secure = secureSocketsOf(options.tls, nodeRuntime().wallMs());
+  if (secure !== undefined) checkOwnRole({ module: 'quorum', group: cell }, 'server', name, secure.own);
+  checkProtected('listen', formatAddress(listen), listen.host, secure, insecure);
+  const placement = placementOf(readers);
+  return { name, cell, peers, newcomer, own, durations, listen, advertise, secure, placement };
 }
 
 interface OpenedIdentity {
@@ -248,8 +293,8 @@ interface OpenedIdentity {
 
 interface WantedIdentity {
   readonly name: string;
-  readonly group: string;
-  readonly join: boolean;
+  readonly cell: string;
+  readonly newcomer: boolean;
   readonly path: string;
   /** Draws the storage id of a new directory. */
   readonly randomId: () => string;
@@ -262,23 +307,23 @@ export async function openIdentity(
   places: FilePlaces,
   wallMs: number,
 ): Promise<OpenedIdentity> {
-  const { name, group, join } = wanted;
+  const { name, cell, newcomer } = wanted;
   const path = wholePath(wanted.path);
   const found = await readIdentity(storage, path);
-  if (found !== undefined && (found.name !== name || found.group !== group)) {
-    throw new DirectoryMismatchError(
+  if (found !== undefined && (found.name !== name || found.cell !== cell)) {
+    throw directoryMismatch(
       path,
-      `it belongs to replica ${found.name} of group ${found.group}, not to ${name} of ${group}`,
+      `it belongs to replica ${found.name} of cell ${found.cell}, not to ${name} of ${cell}`,
       'Give each replica a directory of its own',
     );
   }
   if (found?.refused !== undefined)
-    throw new ReplicaRefusedError(found.refused.peer, found.refused.reason, 'earlier');
+    throw refusalBy(found.refused.peer, found.refused.reason, 'earlier').error;
   const before: Identity = found ?? {
-    ...{ group, name, storage: newStorageId(name, wanted.randomId), life: 0 },
+    ...{ cell, name, storage: newStorageId(name, wanted.randomId), life: 0 },
     ...{ origin: { kind: 'gathering' }, lives: {}, addresses: {} },
   };
-  const isJoining = join && before.origin.kind === 'gathering';
+  const isJoining = newcomer && before.origin.kind === 'gathering';
   const isNew = isJoining && found === undefined;
   // A directory that waited for the founding before may be a backup from that time (`quorum-replica.ts`).
   const isCopy =
@@ -290,24 +335,14 @@ export async function openIdentity(
   return { identity, isNew, isCopy };
 }
 
-function checkPeers(peers: unknown): ReadonlyMap<string, string> {
-  if (typeof peers !== 'object' || peers === null || Array.isArray(peers))
-    throw new InvalidOptionError('peers', peers, "it must name the replicas, as { a: '10.0.0.1:7600' }");
-  const addresses = new Map<string, string>();
-  for (const [name, address] of Object.entries(peers)) {
-    replicaName('peers', name);
-    parsed(`peers.${name}`, address);
-    const other = [...addresses].find(([, each]) => each === address)?.[0];
-    if (other !== undefined)
-      throw new InvalidOptionError('peers', address, `${other} and ${name} cannot both be there`);
-    addresses.set(name, String(address));
+function peersOf(given: Peers): ReadonlyMap<string, string> {
+  const peers = checkPeers('peers', given, NAME_CHARACTERS_MAX);
+  for (const name of peers.keys()) replicaName('peers', name);
+  if (peers.size > MEMBERS_MAX) {
+    const rule = `a cell has at most ${MEMBERS_MAX} members: each one more makes writes slower`;
+    throw invalidOption('peers', peers.size, rule);
   }
-  if (addresses.size === 0) throw new InvalidOptionError('peers', 'empty', 'a group needs a replica');
-  if (addresses.size > MEMBERS_MAX) {
-    const rule = `a group has at most ${MEMBERS_MAX} members: each one more makes writes slower`;
-    throw new InvalidOptionError('peers', addresses.size, rule);
-  }
-  return addresses;
+  return peers;
 }
 
 /** A client takes a write that it sent once, in a session that is forgotten, for one that was not applied (`client-session.ts`). */
@@ -315,25 +350,16 @@ const SESSION_MS_MIN = 10_000;
 
 function replicaName(option: string, value: unknown): string {
   const name = nameOption(option, value, NAME_CHARACTERS_MAX);
-  if (name.includes('~')) throw new InvalidOptionError(option, name, 'it must have no ~ in it');
+  if (name.includes('~')) throw invalidOption(option, name, 'it must have no ~ in it');
   return name;
 }
 
-function parsed(option: string, address: unknown): { readonly host: string; readonly port: number } {
-  try {
-    return parseAddress(String(address));
-  } catch (error) {
-    if (!(error instanceof InvalidOptionError)) throw error;
-    throw new InvalidOptionError(option, address, error.rule);
-  }
-}
-
 function sayWhatIsTolerated(replicas: number, logger: Logger): void {
-  if (replicas === 1) logger.info('a group of one: when it is down, nothing can be read or written');
+  if (replicas === 1) logger.info('a cell of one: when it is down, nothing can be read or written');
   else if (replicas % 2 === 0) {
     const lost = replicas / 2 - 1;
     logger.warn(
-      `a group of ${replicas} tolerates ${lost} lost ${lost === 1 ? 'replica' : 'replicas'}, as one of ${replicas - 1} does, and waits for one more at every write`,
+      `a cell of ${replicas} tolerates ${lost} lost ${lost === 1 ? 'replica' : 'replicas'}, as one of ${replicas - 1} does, and waits for one more at every write`,
     );
   }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
-import { InvalidOptionError } from '../../runtime/errors.ts';
-import { TestGroup } from './testing/groups.ts';
+import { InvalidArgumentError } from '../../runtime/errors.ts';
+import { TestCell } from './testing/cells.ts';
 import type { Call } from '../wire/calls.ts';
 import { Watch } from './watch.ts';
 
@@ -18,11 +18,11 @@ async function next(watch: Watch): Promise<string> {
 
 describe('a watch', () => {
   it('begins with what there is, and goes on with every change of its keys', async () => {
-    await using group = await TestGroup.started('a', 'b', 'c');
-    const client = group.connect('a');
-    await client.puts([
-      { key: 'x/1', value: '1' },
-      { key: 'y', value: 'other' },
+    await using cell = await TestCell.started('a', 'b', 'c');
+    const client = await cell.connect('a');
+    await client.putMany([
+      ['x/1', '1'],
+      ['y', 'other'],
     ]);
     await using watch = client.watch({ prefix: 'x/' });
     expect(await next(watch)).toBe('whole x/1=1');
@@ -35,8 +35,8 @@ describe('a watch', () => {
   });
 
   it('from the position of a read misses nothing that came after it', async () => {
-    await using group = await TestGroup.started('a', 'b', 'c');
-    const client = group.connect('b');
+    await using cell = await TestCell.started('a', 'b', 'c');
+    const client = await cell.connect('b');
     await client.put('k', '1');
     const { position } = await client.get('k');
     await client.put('k', '2');
@@ -45,23 +45,23 @@ describe('a watch', () => {
   });
 
   it('goes on at another server when its own is gone, and repeats nothing', async () => {
-    await using group = await TestGroup.started('a', 'b', 'c');
-    const client = group.connect('a', 'b', 'c');
+    await using cell = await TestCell.started('a', 'b', 'c');
+    const client = await cell.connect('a', 'b', 'c');
     await client.put('k', '1');
     await using watch = client.watch({ key: 'k' });
     expect(await next(watch)).toBe('whole k=1');
-    await group.stop('a');
-    const other = group.connect('b', 'c');
+    await cell.stop('a');
+    const other = await cell.connect('b', 'c');
     await other.put('k', '2');
     expect(await next(watch)).toBe('k=2');
   });
 
   it('goes on at a leader to which its client was sent, and which was connected already', async () => {
-    await using group = await TestGroup.started('a', 'b', 'c');
-    const client = group.connect('a', 'b', 'c');
+    await using cell = await TestCell.started('a', 'b', 'c');
+    const client = await cell.connect('a', 'b', 'c');
     const leadBy = async (name: string): Promise<void> => {
-      await client.transfer(name, { timeoutMs: 20_000 });
-      await vi.waitFor(() => expect(group.leader).toBe(name), { timeout: 20_000, interval: 20 });
+      await client.stepDown({ to: name, timeoutMs: 20_000 });
+      await vi.waitFor(() => expect(cell.leader).toBe(name), { timeout: 20_000, interval: 20 });
     };
     await leadBy('b');
     await client.put('k', '1', { timeoutMs: 20_000 });
@@ -105,8 +105,8 @@ describe('a watch', () => {
   });
 
   it('is ended by its signal, and by the end of its client', async () => {
-    await using group = await TestGroup.started('a');
-    const client = group.connect('a');
+    await using cell = await TestCell.started('a');
+    const client = await cell.connect('a');
     const ending = new AbortController();
     const watch = client.watch({ key: 'k', signal: ending.signal });
     expect(await next(watch)).toBe('whole');
@@ -115,23 +115,23 @@ describe('a watch', () => {
     const other = client.watch({ key: 'k' });
     await other.next();
     await client[Symbol.asyncDispose]();
-    await expect(other.next()).rejects.toMatchObject({ code: 'QUORUM_CLOSED' });
+    await expect(other.next()).rejects.toMatchObject({ code: 'CLOSED' });
   });
 
   it('is refused unless it names a key, a prefix or a range', async () => {
-    await using group = await TestGroup.started('a');
-    const client = group.connect('a');
-    expect(() => client.watch({})).toThrow(InvalidOptionError);
-    expect(() => client.watch({ key: 'a', prefix: 'b' })).toThrow(InvalidOptionError);
-    expect(() => client.watch({ key: 'a', from: -1 })).toThrow(InvalidOptionError);
+    await using cell = await TestCell.started('a');
+    const client = await cell.connect('a');
+    expect(() => client.watch({})).toThrow(InvalidArgumentError);
+    expect(() => client.watch({ key: 'a', prefix: 'b' })).toThrow(InvalidArgumentError);
+    expect(() => client.watch({ key: 'a', from: -1 })).toThrow(InvalidArgumentError);
     expect(() => client.watch({ prefix: '\ud800' })).toThrow('well-formed Unicode');
   });
 
   it('is no more at the server when its client is gone', async () => {
-    await using group = await TestGroup.started('a');
-    const client = group.connect('a');
+    await using cell = await TestCell.started('a');
+    const client = await cell.connect('a');
     await next(client.watch({ key: 'k' }));
-    const replica = group.replicas.get('a') ?? expect.unreachable();
+    const replica = cell.replicas.get('a') ?? expect.unreachable();
     expect(replica.status().watches).toBe(1);
     await client[Symbol.asyncDispose]();
     await vi.waitFor(() => expect(replica.status().watches).toBe(0), { timeout: 20_000 });

@@ -3,24 +3,26 @@
  *
  *     for await (const { position, changes, isWhole } of client.watch({ prefix: 'jobs/' })) …
  *
- * A watch survives the loss of a server and continues from the last position at the next one. If that server no longer keeps the
- * changes since, the watch begins anew with all values there are (`isWhole`). While the reader is slow, the watch pauses at the
+ * Every write is told, also if a later one of the same key was decided together with it. A watch survives the loss of a server and continues from
+ * the last position at the next one. If that server no longer keeps the changes since, the watch begins anew with all values there are (`isWhole`):
+ * only then the writes in between are not told. While the reader is slow, the watch pauses at the
  * server, and resumes from the last position when the reader has caught up.
  *
  * Each beginning has a number of its own, and replies to an earlier one are ignored. A server that was left behind may still
  * speak, and be used again: a change that follows *its* last one, taken for the next one of the watch, would hide the changes between.
  */
 
-import { InvalidOptionError } from '../../runtime/errors.ts';
+import { invalidOption } from '../../runtime/errors.ts';
 import { onAbort } from '../../runtime/on-abort.ts';
 import * as is from '../../runtime/option-kinds.ts';
 import { checkOptionNames, type OptionNames } from '../../runtime/option-names.ts';
-import { AnswerTooLargeError, WatchBehindError } from '../errors.ts';
+import { answerTooLarge, watchBehind } from '../core/errors.ts';
 import { foundBytes } from '../core/result.ts';
 import { checkKey, checkPosition } from './client-checks.ts';
 import { ANSWER_TOO_LARGE, type Call, type KeyRange, type Reply } from '../wire/calls.ts';
 import type { Entry } from './client-types.ts';
 
+/** What a watch begins with, and what ends it. */
 export interface WatchOptions {
   /** One key. */
   key?: string | undefined;
@@ -37,10 +39,14 @@ export interface WatchOptions {
   signal?: AbortSignal | undefined;
 }
 
+/** A change of a key, as a watch tells it. */
 export interface WatchEvent {
   /** The watcher now knows all changes up to this position. */
   readonly position: number;
-  /** The keys that changed; those without a value were deleted. */
+  /**
+   * The writes since the event before, each of them, in the order in which they took effect; a write without a value is a deletion. Writes of one
+   * key that were decided together come in one event, and the last of them is what the key has then.
+   */
   readonly changes: readonly Entry[];
   /** These are all keys there are: earlier knowledge is void. */
   readonly isWhole: boolean;
@@ -61,6 +67,7 @@ const QUEUE_BYTES_MAX = 16 * 1024 * 1024;
 
 const OPTIONS: OptionNames<WatchOptions> = { key: true, prefix: true, range: true, from: true, signal: true };
 
+/** Changes of keys, in the order of their commits. Iterate over it; leaving the loop ends it. */
 export class Watch implements AsyncIterableIterator<WatchEvent>, AsyncDisposable {
   readonly #range: KeyRange;
   readonly #wire: WatchWire;
@@ -104,6 +111,7 @@ export class Watch implements AsyncIterableIterator<WatchEvent>, AsyncDisposable
     if (this.#isRefused) this.begin();
   }
 
+  /** @internal A reply of the replica. */
   heard(reply: Reply): void {
     if (this.#isOver) return;
     if (reply.kind === 'answer' && reply.answer.kind === 'refused') {
@@ -112,11 +120,12 @@ export class Watch implements AsyncIterableIterator<WatchEvent>, AsyncDisposable
       return;
     }
     if (reply.kind === 'failed' && reply.code === ANSWER_TOO_LARGE)
-      this.fail(new AnswerTooLargeError(Number(reply.message), 'read'));
+      this.fail(answerTooLarge(Number(reply.message), 'read'));
     else if (reply.kind === 'watch-behind') this.#behind(reply);
     else if (reply.kind === 'changes') this.#changed(reply);
   }
 
+  /** The next change. */
   next(): Promise<IteratorResult<WatchEvent>> {
     const event = this.#queue.shift();
     if (event !== undefined) this.#queueBytes -= foundBytes(event.changes);
@@ -132,6 +141,7 @@ export class Watch implements AsyncIterableIterator<WatchEvent>, AsyncDisposable
     });
   }
 
+  /** Ends the watch. */
   async return(): Promise<IteratorResult<WatchEvent>> {
     this.#end();
     return { done: true, value: undefined };
@@ -168,7 +178,7 @@ export class Watch implements AsyncIterableIterator<WatchEvent>, AsyncDisposable
 
   #behind(reply: Extract<Reply, { kind: 'watch-behind' }>): void {
     const isFirst = this.#isFromGiven && !this.#hasHeard;
-    if (isFirst) this.fail(new WatchBehindError(this.#position ?? 0, reply.oldest));
+    if (isFirst) this.fail(watchBehind(this.#position ?? 0, reply.oldest));
     else {
       this.#isRestarting = true;
       this.#wire.send({ kind: 'watch', id: reply.id, from: undefined, ...this.#range });
@@ -199,13 +209,13 @@ export class Watch implements AsyncIterableIterator<WatchEvent>, AsyncDisposable
   }
 }
 
-/** @throws {InvalidOptionError} unless exactly one of them is given */
+/** @throws {InvalidArgumentError} unless exactly one of them is given */
 function rangeOf({ key, prefix, range }: WatchOptions): KeyRange {
   const given = [key, prefix, range].filter((each) => each !== undefined);
   if (given.length !== 1)
-    throw new InvalidOptionError('watch', given.length, 'exactly one of key, prefix and range must be given');
+    throw invalidOption('watch', given.length, 'exactly one of key, prefix and range must be given');
   if (range !== undefined && (typeof range !== 'object' || range === null))
-    throw new InvalidOptionError('range', range, "it must be an object, as { first: 'a', end: 'b' }");
+    throw invalidOption('range', range, "it must be an object, as { first: 'a', end: 'b' }");
   for (const bound of [key, prefix, range?.end]) if (bound !== undefined) checkKey(bound);
   if (range !== undefined) checkKey(range.first);
   if (key !== undefined) return { first: key, end: `${key}\0` };

@@ -7,6 +7,7 @@
 import type { Random } from '../../sim/random.ts';
 import { bit, holdersOf, memberOf } from '../core/configuration.ts';
 import { holdFor } from '../core/leases.ts';
+import { LONGEST_LEASE_MS } from './drawn-world.ts';
 import type { QuorumWorld } from './quorum-world.ts';
 
 export function seeCalm(quorum: QuorumWorld, random: Random): void {
@@ -19,7 +20,7 @@ export function seeCalm(quorum: QuorumWorld, random: Random): void {
     disk.stuckUntilMs = 0;
   }
   const { leaseMs, electionMs } = drawn.durations;
-  const longestHoldMs = holdFor(Math.max(leaseMs, 950));
+  const longestHoldMs = holdFor(LONGEST_LEASE_MS);
   const boundMs = 40 * electionMs + 4 * longestHoldMs + 3 * leaseMs;
   const until = (what: string, isDone: () => boolean): void => {
     const endMs = world.trueMs + boundMs;

@@ -8,7 +8,7 @@
  *  - **linearizability**: the same for each key alone, by a search of its own, which takes from the log only which writes were never applied.
  *  - **exactly-once**: a request that its client repeated is applied once.
  *  - **same-state**: replicas that have applied the same slots have the same values and sessions.
- *  - **removed-stay-out**: a directory that was removed from the group is never seated again, however late a change is repeated.
+ *  - **removed-stay-out**: a directory that was removed from the cell is never seated again, however late a change is repeated.
  *  - **answers-once**: every call is answered at most once.
  *  - **progress**: when nothing goes wrong any more, everything that was begun ends, and holders read locally again.
  */
@@ -50,6 +50,7 @@ export const PROMISES: readonly string[] = [
   'removed-stay-out',
   'answers-once',
   'progress',
+  'bounded-repair',
   COMES_TO_AN_END,
 ];
 
@@ -149,7 +150,7 @@ export class Checker {
     }
     if (answer.kind !== 'read') return;
     this.#world.count(`read: ${answer.served}`);
-    if (answer.served === 'stale') return;
+    if (answer.served === 'weak') return;
     const floors = this.#floors.get(call);
     const floor = floors?.slot ?? 0;
     if (answer.position < floor) {

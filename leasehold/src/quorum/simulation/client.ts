@@ -123,12 +123,12 @@ export class Client {
     const { random, keys, name, world, operations } = this.#options;
     const several = random.chance(0.2);
     const wanted = several ? random.shuffle(keys).slice(0, 2) : [random.pick(keys)];
-    const mode: ReadMode = random.chance(0.85) ? 'best' : random.pick(['quorum', 'log', 'stale']);
+    const mode: ReadMode = random.chance(0.85) ? 'best' : random.pick(['quorum', 'log', 'weak']);
     const operation: Called = {
       ...{ kind: 'read', client: name, keys: wanted, calledMs: world.trueMs },
       ...{ returnedMs: undefined, answer: undefined },
     };
-    if (mode !== 'stale') operations.push(operation);
+    if (mode !== 'weak') operations.push(operation);
     this.#busyLanes += 1;
     this.#call(this.#replica(0), { kind: 'read', keys: wanted, mode }, (answer) => {
       this.#busyLanes -= 1;

@@ -10,8 +10,8 @@ import {
   bit,
   type Mask,
   objectOf,
-  type Placement,
-  type PlacementChange,
+  type ReaderMap,
+  type ReaderMapChange,
 } from '../core/configuration.ts';
 import { CLOCK_RATE_BOUND } from '../../runtime/clock-rates.ts';
 import { type QuorumLimits, type ResolvedQuorumDurations, resolveQuorumDurations } from '../core/options.ts';
@@ -20,19 +20,21 @@ export interface DrawnWorld {
   readonly replicas: number;
   readonly durations: ResolvedQuorumDurations;
   readonly limits: QuorumLimits;
-  readonly placement: Placement;
+  readonly placement: ReaderMap;
   readonly keys: readonly string[];
   readonly clients: number;
   readonly lanes: number;
   readonly thinkMs: number;
   readonly writeShare: number;
+  /** How many of the clients only read, or write nearly always: a reader keeps on reading while its replica reaches nobody. */
+  readonly oneSidedShare: number;
   readonly links: Partial<LinkFaults>;
   readonly calmLinks: Partial<LinkFaults>;
   readonly lateMs: number;
   readonly syncMs: readonly [number, number];
   /** From one trouble to the next. */
   readonly troubleMs: readonly [number, number];
-  readonly chaosMs: number;
+  readonly stormMs: number;
   /** From one change of holders to the next; undefined if they stay. */
   readonly placementMs: number | undefined;
 }
@@ -40,22 +42,30 @@ export interface DrawnWorld {
 /** They fall into different slices. */
 const KEYS = ['a', 'b', 'c', 'd', 'e'];
 
+const LEASES_MS = [250, 800, 1_500] as const;
+
+/** Some lives of a replica ask for longer leases than the world drew: an operator may change them. */
+export const LONGER_LEASE_MS = 150;
+
+/** No replica asks for longer leases. */
+export const LONGEST_LEASE_MS: number = Math.max(...LEASES_MS) + LONGER_LEASE_MS;
+
 export function drawDurations(dice: Random): ResolvedQuorumDurations {
-  const leaseMs = Math.round(dice.between(120, dice.pick([250, 800])));
-  const electionMs = Math.round(dice.between(60, 250));
+  const leaseMs = Math.round(dice.between(120, dice.pick(LEASES_MS)));
+  const electionMs = Math.round(dice.between(50, dice.pick([90, 250])));
   return resolveQuorumDurations({
     leaseMs,
     electionMs,
-    renewMs: leaseMs / dice.pick([2, 3, 5]),
-    heartbeatMs: electionMs / dice.pick([3, 5]),
+    renewEveryMs: leaseMs / dice.pick([2, 3, 5]),
+    heartbeatEveryMs: electionMs / dice.pick([3, 5]),
     graceMs: dice.between(30, leaseMs),
     holdMs: dice.between(10, electionMs),
     sessionMs: dice.pick([300, 2_000, 60_000]),
-    reportMs: dice.between(20, 150),
+    reportEveryMs: dice.between(20, 150),
   });
 }
 
-export function drawPlacement(dice: Random, seats: number): Placement {
+export function drawPlacement(dice: Random, seats: number): ReaderMap {
   const mode = dice.pick(['leader', 'all', 'automatic', 'automatic', 'chosen', 'chosen'] as const);
   if (mode === 'automatic') return AUTOMATIC;
   if (mode !== 'chosen') return { mode };
@@ -64,7 +74,7 @@ export function drawPlacement(dice: Random, seats: number): Placement {
 }
 
 /** Some keys get other holders, or those of their slice again, and sometimes the slices change. */
-export function drawPlacementChange(dice: Random, seats: number): PlacementChange {
+export function drawPlacementChange(dice: Random, seats: number): ReaderMapChange {
   const keys = KEYS.filter(() => dice.chance(0.5));
   const objects = new Map(
     keys.map((key) => [objectOf(key), dice.chance(0.7) ? drawMask(dice, seats) : undefined]),
@@ -128,7 +138,8 @@ export function drawWorld(dice: Random): DrawnWorld {
     lateMs: dice.pick([0, 0.5, 5]),
     syncMs: dice.pick([[0.1, 1] as const, [0.5, 6] as const, [2, 20] as const]),
     troubleMs: [20, dice.pick([150, 500])],
-    chaosMs: dice.between(1_500, 3_000),
+    stormMs: dice.between(1_500, 3_000),
     placementMs: dice.pick([undefined, dice.pick([10, 40, 150])]),
+    oneSidedShare: dice.pick([0, 0.5, 1]),
   };
 }

@@ -8,8 +8,14 @@
 
 import type { Random } from '../../sim/random.ts';
 import type { Frame } from '../core/journal.ts';
-import { basePlace, type StoredFrame } from '../core/recovery.ts';
+import { basePlace, recover, type StoredFrame } from '../core/recovery.ts';
 import type { Snapshot, SnapshotPart } from '../core/snapshot.ts';
+
+interface Backup {
+  readonly frames: StoredFrame[];
+  readonly snapshots: Map<number, Snapshot>;
+  readonly heardLives: Map<string, number>;
+}
 
 export class FrameDisk {
   readonly #random: Random;
@@ -23,13 +29,8 @@ export class FrameDisk {
   /** The newest life that was heard of each other directory. */
   #heardLives = new Map<string, number>();
   /** The first backup is older than the journal: a founder waited for the others. */
-  #backup:
-    | {
-        readonly frames: StoredFrame[];
-        readonly snapshots: Map<number, Snapshot>;
-        readonly heardLives: Map<string, number>;
-      }
-    | undefined;
+  #backup: Backup | undefined;
+  #firstBackup: Backup | undefined;
   /** Nothing says that the files are those that the replica wrote: a founder's, or they were restored; and nobody has confirmed them since. */
   isCopy = false;
   /** Until then, by true time, nothing is synced. */
@@ -129,12 +130,19 @@ export class FrameDisk {
     while (this.#frames.at(-1) === 'damaged') this.#frames.pop();
   }
 
+  /** Whether the next life would find every slot: none is lost in a damaged frame, or what was lost is durable again. */
+  get isWhole(): boolean {
+    const recovery = recover(this.#frames, this.#snapshots);
+    return recovery.kind === 'recovered' && recovery.state.missing.length === 0;
+  }
+
   /** Copies what is on the disk now. */
   backUp(): void {
     this.#backup = {
       ...{ frames: [...this.#frames], snapshots: new Map(this.#snapshots) },
       heardLives: new Map(this.#heardLives),
     };
+    this.#firstBackup ??= this.#backup;
   }
 
   /** How many frames with votes the backup has. */
@@ -153,11 +161,29 @@ export class FrameDisk {
 
   /** Puts the backup in the place of everything but the number of lives: a copy with a lower one would be refused by its hello. */
   restore(): void {
-    if (this.#backup === undefined) return;
-    this.#frames = [...this.#backup.frames];
-    this.#snapshots = new Map(this.#backup.snapshots);
-    this.#heardLives = new Map(this.#backup.heardLives);
+    this.#restore(this.#backup);
+  }
+
+  /** The same with the first backup that was ever made: of a founder, from before the founding. */
+  restoreFirst(): void {
+    this.#restore(this.#firstBackup);
+  }
+
+  #restore(backup: Backup | undefined): void {
+    if (backup === undefined) return;
+    this.#frames = [...backup.frames];
+    this.#snapshots = new Map(backup.snapshots);
+    this.#heardLives = new Map(backup.heardLives);
     this.isCopy = true;
+  }
+
+  get isWriting(): boolean {
+    return this.#writing !== undefined;
+  }
+
+  /** Makes the frames from one place to another unreadable. */
+  damageBetween(first: number, last: number): void {
+    this.#frames.fill('damaged', first, last + 1);
   }
 
   /** Makes one frame unreadable that has a valid one behind it. False if there is none. */

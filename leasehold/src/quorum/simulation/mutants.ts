@@ -24,6 +24,8 @@ const CHECK_IN = 'quorum/core/check-in.ts';
 const CONTEXT = 'quorum/core/context.ts';
 const COPY = 'quorum/core/copy.ts';
 const STANDING = 'quorum/core/standing.ts';
+const REPAIR = 'quorum/core/repair.ts';
+const SERVING = 'quorum/core/serving.ts';
 
 export const mutants: readonly Mutant[] = [
   {
@@ -107,7 +109,7 @@ export const mutants: readonly Mutant[] = [
       'A grantor between two leaders forgets what it accepted from the first when it says how far it is.',
     file: EXCHANGE,
     from: 'last: context.log.last }',
-    to: 'last: context.upTo }',
+    to: 'last: context.acceptor.upTo }',
   },
   {
     name: 'no-wait-after-restart',
@@ -190,6 +192,15 @@ export const mutants: readonly Mutant[] = [
     to: ') return;',
   },
   {
+    name: 'older-question-lowers',
+    promise: 'no-stale-read',
+    story:
+      'An older question that arrives late lowers what was asked, and a late release undoes a later promise.',
+    file: LEASES,
+    from: 'asked: given !== undefined && !isLater(asked, given.asked) ? given.asked : asked,',
+    to: 'asked,',
+  },
+  {
     name: 'suspension-ignored',
     promise: 'no-stale-read',
     story: 'A machine that was suspended goes on reading by a clock that stood still.',
@@ -258,7 +269,7 @@ export const mutants: readonly Mutant[] = [
     promise: 'agreement',
     story: 'A sync that began under one leader is taken for one under the next.',
     file: ACCEPTOR,
-    from: 'if (ballot === this.#context.ballot) this',
+    from: 'if (ballot === this.#ballot) this',
     to: 'if (ballot > 0) this',
   },
   {
@@ -307,7 +318,7 @@ export const mutants: readonly Mutant[] = [
     promise: 'agreement',
     story: 'A replica accepts behind entries of another leader, and says that it has everything up to there.',
     file: ACCEPTOR,
-    from: 'if (first > context.upTo + 1) {',
+    from: 'if (first > this.#upTo + 1) {',
     to: 'if (first > log.last + 1) {',
   },
   {
@@ -315,30 +326,30 @@ export const mutants: readonly Mutant[] = [
     promise: 'agreement',
     story: 'A replica accepts from a leader below the ballot that it has promised.',
     file: ACCEPTOR,
-    from: 'if (ballot < context.promised) {',
-    to: 'if (ballot < context.ballot) {',
+    from: 'if (ballot < this.#promised) {',
+    to: 'if (ballot < this.#ballot) {',
   },
   {
     name: 'promises-a-lower-ballot',
     promise: 'agreement',
     story: 'A member promises a ballot below the one that it has promised.',
     file: ACCEPTOR,
-    from: 'ballot <= context.promised || ',
-    to: 'ballot <= context.ballot || ',
+    from: 'ballot <= this.#promised || ',
+    to: 'ballot <= this.#ballot || ',
   },
   {
     name: 'whole-log-taken-for-accepted',
     promise: 'agreement',
     story: 'A replica that enters a ballot takes all of its log for that of the new leader.',
     file: ACCEPTOR,
-    from: 'context.upTo = context.log.chosen;',
-    to: 'context.upTo = context.log.last;',
+    from: 'this.#begin(ballot, context.log.chosen);',
+    to: 'this.#begin(ballot, context.log.last);',
   },
   {
     name: 'founders-do-not-ask',
     promise: 'agreement',
     story:
-      'A backup from before the founding founds the group once more, and votes again on what it has forgotten.',
+      'A backup from before the founding founds the cell once more, and votes again on what it has forgotten.',
     file: CHECK_IN,
     from: 'isNew && !isSeated(initial, self)',
     to: 'isNew',
@@ -564,5 +575,46 @@ export const mutants: readonly Mutant[] = [
     file: 'quorum/core/configuration.ts',
     from: 'if (hashed.configuration === configuration) return hashed.holders;',
     to: 'if (hashed.configuration !== undefined) return hashed.holders;',
+  },
+  {
+    name: 'all-lost-slots-in-one-answer',
+    promise: 'bounded-repair',
+    story: 'A replica sends all slots that another one lost at once, and its writes wait behind them.',
+    file: SERVING,
+    from: '      PIECE_BYTES,\n    );',
+    to: '      Number.POSITIVE_INFINITY,\n    );',
+  },
+  {
+    name: 'whole-state-in-one-answer',
+    promise: 'bounded-repair',
+    story: 'A replica sends its whole state at once to one that lost slots which are compacted away.',
+    file: SERVING,
+    from: 'new Outgoing(this.#context, PIECE_BYTES)',
+    to: 'new Outgoing(this.#context, 2 ** 40)',
+  },
+  {
+    name: 'repair-asks-everybody',
+    promise: 'bounded-repair',
+    story: 'A replica that lost slots asks all others for them at once, and each of them sends the same.',
+    file: REPAIR,
+    from: "return [{ do: 'send', to, message: question }];",
+    to: "return this.#contacts.map((each) => ({ do: 'send', to: each, message: question }));",
+  },
+  {
+    name: 'only-the-first-damage-is-repaired',
+    promise: 'assertion',
+    story: 'Of several damaged places only the first one is fetched.',
+    file: RECOVERY,
+    from: 'missing: missing.all, isRepaired',
+    to: 'missing: missing.all.slice(0, 1), isRepaired',
+  },
+  {
+    name: 'copies-wait-beside-each-other',
+    promise: 'progress',
+    story:
+      'A leader queues each copy of a request that still waits, and decides copies while more of them come.',
+    file: 'quorum/core/leadership.ts',
+    from: 'this.#queue.set(keys[at] as string, request);',
+    to: "this.#queue.set([this.#queue.size, keys[at], request.id].join(' '), request);",
   },
 ];

@@ -35,6 +35,9 @@ export type Call = { readonly id: number; readonly client: string } & (
   | { readonly kind: 'read'; readonly keys: readonly string[]; readonly mode: ReadMode }
 );
 
+/** The client in whose name replicas are probed. It hears no answer. */
+export const PROBE = 'probe';
+
 export interface Reply {
   readonly kind: 'reply';
   readonly id: number;
@@ -159,7 +162,25 @@ export class ReplicaNode {
   }
 
   transfer(to: string): void {
-    this.#input((replica, now) => replica.transfer(to, now));
+    this.#input((replica, now) => replica.stepDown(to, now));
+  }
+
+  /** Becomes a candidate at once, without asking the other members whether they would agree. */
+  stand(): void {
+    this.#input((replica, now) =>
+      replica.receive(this.storage, { kind: 'lead-now', ballot: replica.view.acceptor.ballot }, now),
+    );
+  }
+
+  /** A read that the replica answers by itself, if it may; otherwise none. */
+  probe(keys: readonly string[]): void {
+    if (!this.process.running || this.replica?.isLeased(keys, this.now()) !== true) return;
+    this.#call({ kind: 'read', id: 0, client: PROBE, keys, mode: 'best' });
+  }
+
+  /** Nothing is synced before this true time. */
+  stickDisk(untilMs: number): void {
+    this.disk.stuckUntilMs = untilMs;
   }
 
   release(): void {
@@ -240,7 +261,7 @@ export class ReplicaNode {
       this.#takenOver = verdict.takenOver;
       if (this.#takenOver === undefined) this.disk.isCopy = false;
       this.#vouched = checkIn.members;
-      if (state.missing === undefined) this.#begin(runtime, life, state, durations);
+      if (state.missing.length === 0) this.#begin(runtime, life, state, durations);
       else {
         this.world.count('repairs');
         const repair = new Repair(state, contacts(), durations.electionMs, runtime.now());
@@ -270,7 +291,7 @@ export class ReplicaNode {
           from,
           answerOf(repair.recovered, this.#options.initial, durations.leaseMs, from, message.nonce),
         );
-      driver.input(() => repair.receive(from, message));
+      driver.input((now) => repair.receive(from, message, now));
       const { repaired } = repair;
       if (repaired === undefined) return;
       isOver = true;
@@ -392,6 +413,7 @@ export class ReplicaNode {
         if ('answered' in call) call.answered(effect.answer);
         else if ('client' in call) {
           observer.answers(this, call, effect.answer);
+          if (call.client === PROBE) return;
           callers.send(call.client, { kind: 'reply', id: call.id, answer: effect.answer });
         } else observer.changed(this, call, effect.answer);
         return;

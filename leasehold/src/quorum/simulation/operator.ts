@@ -1,6 +1,6 @@
 /**
- * The operator of a group: replaces members whose disk is lost, adds members and removes them, one change at a time, and asks again
- * until the group has done it. It starts a replacement while the old process may still be running.
+ * The operator of a cell: replaces members whose disk is lost, adds members and removes them, one change at a time, and asks again
+ * until the cell has done it. It starts a replacement while the old process may still be running.
  */
 
 import type { Random } from '../../sim/random.ts';
@@ -31,16 +31,21 @@ export class Operator {
     return this.#change !== undefined;
   }
 
-  /** Whether the group can lose a member: it has been founded, nothing is being changed, and nobody is lost. */
+  /**
+   * Whether the cell can lose a member: it has been founded, nothing is being changed, and no member is lost or has forgotten anything. A member that
+   * repairs its journal does not vote, so it counts as lost until it is repaired.
+   */
   get isWhole(): boolean {
     const isFounded = this.nodes.some(({ replica }) => (replica?.view.log.chosen ?? 0) > 1);
-    return isFounded && !this.isChanging && !this.members.some(({ isLost, disk }) => isLost || disk.isCopy);
+    const hasAll = ({ isLost, disk }: ReplicaNode): boolean => !isLost && !disk.isCopy && disk.isWhole;
+    return isFounded && !this.isChanging && this.members.every(hasAll);
   }
 
   get leader(): ReplicaNode | undefined {
     const leaders = this.nodes.filter((node) => node.process.running && node.isLeader);
     return leaders.reduce<ReplicaNode | undefined>(
-      (best, node) => ((node.replica?.view.ballot ?? 0) > (best?.replica?.view.ballot ?? 0) ? node : best),
+      (best, node) =>
+        (node.replica?.view.acceptor.ballot ?? 0) > (best?.replica?.view.acceptor.ballot ?? 0) ? node : best,
       undefined,
     );
   }
@@ -86,7 +91,7 @@ export class Operator {
     this.#change = { kind: 'remove', storage: node.storage };
   }
 
-  /** The group has answered. */
+  /** The cell has answered. */
   heard(change: Change, answer: Answer): void {
     // A member that is to go may be gone already, by an earlier change of which the operator heard nothing.
     const isOver =

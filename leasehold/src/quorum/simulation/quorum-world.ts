@@ -1,14 +1,14 @@
-/** A group in a simulated world: its replicas, their clocks and disks, the networks, the clients, and the checker that watches. */
+/** A cell in a simulated world: its replicas, their clocks and disks, the networks, the clients, and the checker that watches. */
 
 import { SimClock } from '../../sim/clock.ts';
 import { Network } from '../../sim/network.ts';
 import type { Random } from '../../sim/random.ts';
 import { World } from '../../sim/world.ts';
-import { type Configuration, initialConfiguration, UNKNOWN_GROUP } from '../core/configuration.ts';
+import { type Configuration, initialConfiguration, UNKNOWN_CELL } from '../core/configuration.ts';
 import type { Message } from '../core/messages.ts';
 import { Checker } from './checker.ts';
 import { Client } from './client.ts';
-import { type DrawnWorld, drawDurations, drawRate } from './drawn-world.ts';
+import { type DrawnWorld, drawDurations, drawRate, LONGER_LEASE_MS } from './drawn-world.ts';
 import { type Call, type NodeOptions, ReplicaNode, type Reply, type Spoken } from './node.ts';
 import { Operator } from './operator.ts';
 
@@ -47,7 +47,7 @@ export class QuorumWorld {
     this.operator = new Operator({
       world: this.world,
       random: this.#random.fork('operator'),
-      build: () => this.#build(UNKNOWN_GROUP),
+      build: () => this.#build(UNKNOWN_CELL),
     });
     const members = Array.from({ length: drawn.replicas }, (_, seat) => ({ seat, storage: `r${seat + 1}` }));
     this.#initial = initialConfiguration(members, drawn.placement);
@@ -60,10 +60,13 @@ export class QuorumWorld {
 
   start(): void {
     this.operator.startAll();
-    const { clients, keys, lanes, thinkMs, writeShare, durations } = this.drawn;
+    const { clients, keys, lanes, thinkMs, durations } = this.drawn;
     for (let number = 1; number <= clients; number += 1) {
       const random = this.#random.fork(`client ${number}`);
       const home = random.integer(0, 6);
+      const writeShare = random.chance(this.drawn.oneSidedShare)
+        ? random.pick([0, 0.9])
+        : this.drawn.writeShare;
       this.clients.push(
         new Client({
           ...{ name: `c${number}`, world: this.world, network: this.calls, random },
@@ -95,7 +98,9 @@ export class QuorumWorld {
       calls: this.calls,
       ...(this.#inhabitants.resident && { resident: this.#inhabitants.resident }),
       durations: () =>
-        random.chance(0.8) ? durations : { ...durations, leaseMs: drawDurations(random).leaseMs + 150 },
+        random.chance(0.8)
+          ? durations
+          : { ...durations, leaseMs: drawDurations(random).leaseMs + LONGER_LEASE_MS },
       contacts: () => this.operator.members.map((node) => node.storage).filter((each) => each !== storage),
       observer: {
         began: (node) => checker.began(node),

@@ -2,10 +2,11 @@
  * Schedules too rare for chance. Each holds by the rules, and breaks the promise of the mutant that it is named for.
  */
 
-import type { Placement } from '../core/configuration.ts';
+import type { ReaderMap } from '../core/configuration.ts';
 import { LEASE_MS, Script } from './script.ts';
+import { SLOW_REPAIRS } from './slow-repair.ts';
 
-const ALL: Placement = { mode: 'all' };
+const ALL: ReaderMap = { mode: 'all' };
 
 /** Replica 1, or another, asks replica 0, is promised, and may then read by the two of them. */
 function leaseOf(script: Script, holder = 1): void {
@@ -15,7 +16,7 @@ function leaseOf(script: Script, holder = 1): void {
   script.pass('promise', 0, holder);
 }
 
-/** A group in which replica 1 reads an old value of `a`, because a new one is chosen and it has not accepted that. */
+/** A cell in which replica 1 reads an old value of `a`, because a new one is chosen and it has not accepted that. */
 function pendingWrite(holders: readonly number[]): Script {
   const script = new Script(3, ALL);
   script.write(0, 'a');
@@ -26,7 +27,7 @@ function pendingWrite(holders: readonly number[]): Script {
   return script;
 }
 
-/** A group in which every disk says what is chosen. */
+/** A cell in which every disk says what is chosen. */
 function sealed(): Script {
   const script = new Script(3, ALL);
   script.at(100);
@@ -92,6 +93,23 @@ export const SCENARIOS: Readonly<Record<string, () => void>> = {
     script.read(1, ['a']);
   },
 
+  'an older question arrives late, and then the release that was said after that': () => {
+    const script = new Script(3, ALL);
+    script.ask(1);
+    const [older] = script.flying.filter(({ message, to }) => message.kind === 'ask' && to === 0);
+    script.flying = [];
+    script.release(1);
+    const releases = script.flying.filter(({ message, to }) => message.kind === 'release' && to === 0);
+    script.flying = [];
+    script.at(LEASE_MS + 1); // A replica that released does not ask for a lease time.
+    leaseOf(script);
+    for (const { message } of [...(older === undefined ? [] : [older]), ...releases])
+      script.deliver(1, 0, message);
+    script.write(0, 'a');
+    script.settle(0, [2]);
+    script.read(1, ['a']);
+  },
+
   'a promise is under way while the holder lets go': () => {
     const script = new Script(3, ALL);
     script.ask(1);
@@ -120,7 +138,8 @@ export const SCENARIOS: Readonly<Record<string, () => void>> = {
     script.lead(0, [2]);
     script.write(0, 'b');
     script.sync(0);
-    const { ballot, log } = (script.nodes[0] as NonNullable<(typeof script.nodes)[0]>).replica.view;
+    const { acceptor, log } = (script.nodes[0] as NonNullable<(typeof script.nodes)[0]>).replica.view;
+    const { ballot } = acceptor;
     const first = log.last - 1;
     const operations = log.slice(first, log.last).map(({ operation }) => operation);
     script.deliver(0, 1, {
@@ -480,4 +499,6 @@ export const SCENARIOS: Readonly<Record<string, () => void>> = {
     script.read(2, ['a']);
     script.read(1, ['a']);
   },
+
+  ...SLOW_REPAIRS,
 };

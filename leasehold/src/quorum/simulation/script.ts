@@ -1,11 +1,11 @@
 /**
- * A group in which nothing happens by itself: every message, sync and tick of the clock is a line of a script. For schedules that chance
+ * A cell in which nothing happens by itself: every message, sync and tick of the clock is a line of a script. For schedules that chance
  * would need millions of worlds to find.
  */
 
 import { type Instant, instant } from '../../runtime/time.ts';
 import { World } from '../../sim/world.ts';
-import { type Configuration, initialConfiguration, type Placement } from '../core/configuration.ts';
+import { type Configuration, initialConfiguration, type ReaderMap } from '../core/configuration.ts';
 import type { Effect } from '../core/context.ts';
 import { type TakenOver, takenOver } from '../core/copy.ts';
 import type { Frame } from '../core/journal.ts';
@@ -50,7 +50,7 @@ export class Script {
   #numbers = 0;
   #session = NO_SESSION;
 
-  constructor(replicas: number, placement: Placement) {
+  constructor(replicas: number, placement: ReaderMap) {
     const members = Array.from({ length: replicas }, (_, seat) => ({ seat, storage: `r${seat + 1}` }));
     this.#initial = initialConfiguration(members, placement);
     for (let at = 0; at < replicas; at += 1) this.nodes.push(this.#build(at));
@@ -79,7 +79,7 @@ export class Script {
     const recovery = recover(frames);
     if (recovery.kind !== 'recovered') throw new Error('a script does not damage disks');
     const durations = resolveQuorumDurations({
-      ...{ leaseMs: LEASE_MS, renewMs: 1, electionMs: HOUR_MS, holdMs: HOUR_MS, graceMs: HOUR_MS },
+      ...{ leaseMs: LEASE_MS, renewEveryMs: 1, electionMs: HOUR_MS, holdMs: HOUR_MS, graceMs: HOUR_MS },
     });
     const options = {
       self: storage,
@@ -157,7 +157,7 @@ export class Script {
   }
 
   ballot(at: number): number {
-    return (this.nodes[at] as Node).replica.view.ballot;
+    return (this.nodes[at] as Node).replica.view.acceptor.ballot;
   }
 
   /** Changes the configuration, at the leader. */
@@ -181,7 +181,7 @@ export class Script {
 
   /** Becomes the leader by the votes of these. */
   lead(at: number, voters: readonly number[]): void {
-    const { ballot } = (this.nodes[at] as Node).replica.view;
+    const ballot = this.ballot(at);
     this.deliver(at, at, { kind: 'lead-now', ballot });
     this.sync(at);
     for (const voter of voters) {
@@ -220,7 +220,8 @@ export class Script {
 
   /** A heartbeat: what is chosen and committed reaches the follower. */
   beat(leader: number, follower: number, first?: number): void {
-    const { ballot, merged, log } = (this.nodes[leader] as Node).replica.view;
+    const { acceptor, log } = (this.nodes[leader] as Node).replica.view;
+    const { ballot, merged } = acceptor;
     const { chosen, committed } = log;
     first ??= log.last + 1;
     this.deliver(leader, follower, {

@@ -11,7 +11,7 @@ export const VALUE_BYTES_MAX: number = 1024 * 1024;
 /** Conditions and actions of one transaction. */
 export const PARTS_MAX = 1_024;
 
-/** Names of replicas and groups, in characters. */
+/** Names of replicas and cells, in characters. */
 export const NAME_CHARACTERS_MAX = 64;
 
 /** `name~` and 32 hexadecimal digits; a name of 64 characters has at most 192 bytes. */

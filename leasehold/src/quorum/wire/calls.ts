@@ -9,9 +9,21 @@ import type { Submission } from '../core/replica.ts';
 import type { ReadMode } from '../core/reads.ts';
 import type { Found } from '../core/result.ts';
 import { STORAGE_BYTES_MAX } from './bounds.ts';
-import { flag, type Form, list, optional, text, union, whole, word } from './form.ts';
-import { decode, encode } from './messages.ts';
-import { command, field, found, key, storage } from './hot.ts';
+import {
+  type ByHand,
+  decode,
+  encode,
+  field,
+  flag,
+  type Form,
+  list,
+  optional,
+  text,
+  union,
+  whole,
+  word,
+} from '../../runtime/wire/form.ts';
+import { command, found, key, storage } from './hot.ts';
 import { answer, keys, proposedPlacement } from './parts.ts';
 
 /** The keys from `first` on, and below `end` if there is an end. */
@@ -37,7 +49,7 @@ export type Call =
   | { readonly kind: 'change'; readonly id: number; readonly change: Change }
   /** Which directories are known under a name? Only the leader knows. */
   | { readonly kind: 'resolve'; readonly id: number; readonly name: string }
-  | { readonly kind: 'transfer'; readonly id: number; readonly to: string };
+  | { readonly kind: 'step-down'; readonly id: number; readonly to: string | undefined };
 
 export type Reply =
   | { readonly kind: 'answer'; readonly id: number; readonly answer: Answer }
@@ -68,7 +80,7 @@ export type Reply =
       readonly member: string | undefined;
       readonly isMemberConnected: boolean;
       readonly newcomers: readonly string[];
-      /** A directory of that name was removed from the group. */
+      /** A directory of that name was removed from the cell. */
       readonly wasRemoved: boolean;
     }
   /** The member is not known to this replica, or the replica does not lead. */
@@ -89,9 +101,9 @@ const change: Form<Change> = union<'kind', Change>('kind', {
 
 type CallOf<Kind extends Call['kind']> = Extract<Call, { readonly kind: Kind }>;
 
-const mode: Form<ReadMode> = word('best', 'quorum', 'log', 'stale');
+const mode: Form<ReadMode> = word('best', 'quorum', 'log', 'weak');
 
-const submitCall: Form<CallOf<'submit'>> = {
+const submitCall: ByHand<CallOf<'submit'>> = {
   write: (writer, given) => {
     writer.varint(given.id);
     writer.varint(given.session);
@@ -109,7 +121,7 @@ const submitCall: Form<CallOf<'submit'>> = {
   }),
 };
 
-const readCall: Form<CallOf<'read'>> = {
+const readCall: ByHand<CallOf<'read'>> = {
   write: (writer, given) => {
     writer.varint(given.id);
     mode.write(writer, given.mode);
@@ -123,7 +135,7 @@ const readCall: Form<CallOf<'read'>> = {
   }),
 };
 
-const answerReply: Form<Extract<Reply, { readonly kind: 'answer' }>> = {
+const answerReply: ByHand<Extract<Reply, { readonly kind: 'answer' }>> = {
   write: (writer, given) => {
     writer.varint(given.id);
     answer.write(writer, given.answer);
@@ -143,13 +155,13 @@ const CALLS: Parameters<typeof union<'kind', Call>>[1] = {
   status: { id: whole },
   change: { id: whole, change },
   resolve: { id: whole, name },
-  transfer: { id: whole, to: name },
+  'step-down': { id: whole, to: optional(name) },
   'read-each': { id: whole, mode, keys },
 };
 
-const call: Form<Call> = union<'kind', Call>('kind', CALLS, { submit: submitCall, read: readCall });
+export const call: Form<Call> = union<'kind', Call>('kind', CALLS, { submit: submitCall, read: readCall });
 
-const reply: Form<Reply> = union<'kind', Reply>(
+export const reply: Form<Reply> = union<'kind', Reply>(
   'kind',
   {
     answer: { id: whole, answer },
@@ -169,8 +181,8 @@ const reply: Form<Reply> = union<'kind', Reply>(
   { answer: answerReply },
 );
 
-const calls = list(call);
-const replies = list(reply);
+export const calls: Form<readonly Call[]> = list(call);
+export const replies: Form<readonly Reply[]> = list(reply);
 
 export const encodeCalls = (values: readonly Call[]): Uint8Array => encode(calls, values);
 export const decodeCalls = (frame: Uint8Array): readonly Call[] => decode(calls, frame);

@@ -16,8 +16,8 @@ import { decodeMessage, encodeMessage, type PeerMessage } from './messages.ts';
 /** The version changes with every change of a form. */
 export const QUORUM_PROTOCOL: { readonly name: string; readonly version: number; readonly oldest: number } = {
   name: 'leasehold-quorum',
-  version: 5,
-  oldest: 5,
+  version: 7,
+  oldest: 7,
 };
 
 export type Inbound =

@@ -4,23 +4,22 @@ import type { Frame } from '../core/journal.ts';
 import type { SnapshotPart } from '../core/snapshot.ts';
 import { HOLD_MS_MAX } from './bounds.ts';
 import {
-  flag,
+  decode,
+  encode,
   type Form,
   list,
   map,
   milliseconds,
   optional,
   record,
-  whole,
   wholeOrInfinite,
-} from './form.ts';
-import { decode, encode } from './messages.ts';
-import { found, life, storage } from './hot.ts';
-import { ballot, configuration, entry, session, slot } from './parts.ts';
+} from '../../runtime/wire/form.ts';
+import { life, storage } from './hot.ts';
+import { ballot, entry, slot, snapshotPart } from './parts.ts';
 
 const heard: Form<ReadonlyMap<string, number>> = map(storage, life);
 
-const frame: Form<Frame> = record<Frame>({
+export const frame: Form<Frame> = record<Frame>({
   promised: ballot,
   chosen: slot,
   committed: slot,
@@ -34,19 +33,10 @@ const frame: Form<Frame> = record<Frame>({
   base: optional(slot),
 });
 
-const part: Form<SnapshotPart> = record<SnapshotPart>({
-  slot,
-  configuration,
-  first: whole,
-  values: list(found),
-  sessions: list(session),
-  isLast: flag,
-});
-
-export const encodeSnapshotPart = (value: SnapshotPart): Uint8Array => encode(part, value);
+export const encodeSnapshotPart = (value: SnapshotPart): Uint8Array => encode(snapshotPart, value);
 
 /** @throws {MalformedMessageError} as {@link decodeJournalFrame} */
-export const decodeSnapshotPart = (bytes: Uint8Array): SnapshotPart => decode(part, bytes);
+export const decodeSnapshotPart = (bytes: Uint8Array): SnapshotPart => decode(snapshotPart, bytes);
 
 export const encodeJournalFrame = (value: Frame): Uint8Array => encode(frame, value);
 

@@ -1,31 +1,32 @@
 /**
  * The forms that travel by the thousand, written out: values that were found, requests, the call of a read or a write, and the
- * answers to those. The bytes are those of the declared forms (`parts.ts` would give the same), which a test compares. An object that
- * is made with all of its fields at once costs a fraction of one that a loop fills field by field.
- *
- * A flaw is named by the path to its field, as in declared forms.
+ * answers to those. Each is declared first: its bytes are those of the declared form, which a test compares, and so are the paths of its flaws.
  */
 
-import type { ByteReader } from '../../runtime/msgpack/bytes.ts';
-import { Flaw, inside } from '../../runtime/msgpack/flaw.ts';
+import { Flaw } from '../../runtime/msgpack/flaw.ts';
 import type { Action, Command, Condition, Request } from '../core/operation.ts';
 import type { Found } from '../core/result.ts';
 import { KEY_BYTES_MAX, LIFE_MAX, STORAGE_BYTES_MAX, VALUE_BYTES_MAX } from './bounds.ts';
-import { bytes, type Form, integer, list, text, union, whole, wholeUpTo } from './form.ts';
+import {
+  byHand,
+  bytes,
+  field,
+  flag,
+  type Form,
+  integer,
+  list,
+  optional,
+  record,
+  text,
+  union,
+  whole,
+  wholeUpTo,
+} from '../../runtime/wire/form.ts';
 
 export const key: Form<string> = text(KEY_BYTES_MAX);
 export const value: Form<Uint8Array> = bytes(VALUE_BYTES_MAX);
 export const storage: Form<string> = text(STORAGE_BYTES_MAX);
 export const life: Form<number> = wholeUpTo(LIFE_MAX);
-
-/** Reads one field. */
-export function field<T>(name: string, form: Form<T>, reader: ByteReader): T {
-  try {
-    return form.read(reader);
-  } catch (error) {
-    throw inside(name, error);
-  }
-}
 
 const unknownKind = (place: number): Flaw => new Flaw(`is of kind ${place}, which does not exist`);
 
@@ -35,7 +36,9 @@ export const condition: Form<Condition> = union('is', {
   value: { key, value },
 });
 
-export const action: Form<Action> = {
+const declaredAction = union<'do', Action>('do', { get: { key }, put: { key, value }, delete: { key } });
+
+export const action: Form<Action> = byHand(declaredAction, {
   write: (writer, given) => {
     writer.uint8(given.do === 'put' ? 1 : given.do === 'get' ? 0 : 2);
     key.write(writer, given.key);
@@ -48,12 +51,18 @@ export const action: Form<Action> = {
     if (place === 1) return { do: 'put', key: name, value: field('value', value, reader) };
     return place === 0 ? { do: 'get', key: name } : { do: 'delete', key: name };
   },
-};
+});
 
 const conditions: Form<readonly Condition[]> = list(condition);
 const actions: Form<readonly Action[]> = list(action);
 
-export const command: Form<Command> = {
+const declaredCommand = union<'kind', Command>('kind', {
+  transaction: { conditions, actions },
+  'open-session': {},
+  'expire-session': { session: whole },
+});
+
+export const command: Form<Command> = byHand(declaredCommand, {
   write: (writer, given) => {
     writer.uint8(given.kind === 'transaction' ? 0 : given.kind === 'open-session' ? 1 : 2);
     if (given.kind === 'transaction') {
@@ -74,9 +83,14 @@ export const command: Form<Command> = {
     if (place !== 2) throw unknownKind(place);
     return { kind: 'expire-session', session: field('session', whole, reader) };
   },
-};
+});
 
-export const request: Form<Request> = {
+const declaredRequest = record<Request>({
+  ...{ session: whole, number: whole, answeredBelow: whole, command },
+  ...{ origin: storage, life, id: integer },
+});
+
+export const request: Form<Request> = byHand(declaredRequest, {
   write: (writer, given) => {
     writer.varint(given.session);
     writer.varint(given.number);
@@ -95,9 +109,11 @@ export const request: Form<Request> = {
     life: field('life', life, reader),
     id: field('id', integer, reader),
   }),
-};
+});
 
-export const found: Form<Found> = {
+const declaredFound = record<Found>({ key, value: optional(value), revision: whole });
+
+export const found: Form<Found> = byHand(declaredFound, {
   write: (writer, given) => {
     key.write(writer, given.key);
     writer.uint8(given.value === undefined ? 0 : 1);
@@ -106,12 +122,11 @@ export const found: Form<Found> = {
   },
   read: (reader) => {
     const name = field('key', key, reader);
-    const flagged = reader.uint8();
-    if (flagged > 1) throw inside('value', new Flaw('must be 0 or 1'));
+    const isThere = field('value', flag, reader);
     return {
       key: name,
-      value: flagged === 1 ? field('value', value, reader) : undefined,
+      value: isThere ? field('value', value, reader) : undefined,
       revision: field('revision', whole, reader),
     };
   },
-};
+});

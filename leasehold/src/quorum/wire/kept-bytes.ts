@@ -8,7 +8,7 @@
  */
 
 import { ByteWriter } from '../../runtime/msgpack/bytes.ts';
-import type { Form } from './form.ts';
+import type { Form } from '../../runtime/wire/form.ts';
 
 const OPERATIONS_KEPT = 128;
 const BYTES_KEPT: number = 16 * 1024 * 1024;
@@ -46,5 +46,6 @@ export function keptBytes<T extends object>(form: Form<T>): Form<T> {
       keep(value, reader.since(left));
       return value;
     },
+    samples: () => form.samples(),
   };
 }

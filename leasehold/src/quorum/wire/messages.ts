@@ -3,13 +3,11 @@
  * sender's directory; anything else before the hello is refused.
  */
 
-import { ByteReader, ByteWriter } from '../../runtime/msgpack/bytes.ts';
-import { Flaw, refusing } from '../../runtime/msgpack/flaw.ts';
 import { type Instant, instant } from '../../runtime/time.ts';
 import type { Hello } from '../core/founding.ts';
 import type { Message } from '../core/messages.ts';
 import { SEATS_MAX } from '../core/ballot.ts';
-import type { Usage } from '../placement/usage.ts';
+import type { Usage } from '../core/placement/usage.ts';
 import {
   ADDRESS_BYTES_MAX,
   CLOCK_MS_MAX,
@@ -23,6 +21,9 @@ import {
   STORAGE_BYTES_MAX,
 } from './bounds.ts';
 import {
+  checked,
+  decode,
+  encode,
   flag,
   type Form,
   integer,
@@ -36,7 +37,7 @@ import {
   union,
   whole,
   wholeUpTo,
-} from './form.ts';
+} from '../../runtime/wire/form.ts';
 import { found, life, request, storage } from './hot.ts';
 import {
   ballot,
@@ -51,7 +52,7 @@ import {
   readAnswer,
   session,
   slot,
-  snapshot,
+  snapshotPart,
 } from './parts.ts';
 
 export type PeerMessage = Message | Hello;
@@ -59,13 +60,10 @@ export type PeerMessage = Message | Hello;
 const name = text(STORAGE_BYTES_MAX);
 
 /** A slot, or -1 for none. */
-const slotOrNone: Form<number> = mapped(
+const slotOrNone: Form<number> = checked(
   integer,
-  (value: number) => value,
-  (value) => {
-    if (value < -1 || value > SLOT_MAX) throw new Flaw(`must be a slot up to ${SLOT_MAX}, or -1`);
-    return value;
-  },
+  (value) => value >= -1 && value <= SLOT_MAX,
+  `must be a slot up to ${SLOT_MAX}, or -1`,
 );
 
 /** A reading of a monotonic clock, which begins with the process or the machine. */
@@ -87,7 +85,7 @@ const usage: Form<Usage> = record<Usage>({
   roundTrips: map(storage, milliseconds(ROUND_TRIP_MS_MAX), SEATS_MAX),
 });
 
-const message: Form<PeerMessage> = union<'kind', PeerMessage>('kind', {
+export const message: Form<PeerMessage> = union<'kind', PeerMessage>('kind', {
   'pre-vote': { ballot, last: slot },
   'pre-voted': { ballot, isYes: flag },
   prepare: { ballot, chosen: slot },
@@ -127,9 +125,9 @@ const message: Form<PeerMessage> = union<'kind', PeerMessage>('kind', {
   queried: { id: whole, last: slot },
   join: {},
   'lead-now': { ballot },
-  fetch: { first: slot, last: slot },
+  fetch: { first: slot, last: slot, partOf: slot, next: whole },
   compare: { first: slot, last: slot },
-  fetched: { first: slot, operations: list(operation), snapshot: optional(snapshot) },
+  fetched: { first: slot, operations: list(operation), part: optional(snapshotPart) },
   usage: { usage },
   'check-in': { nonce: whole },
   'checked-in': {
@@ -137,7 +135,7 @@ const message: Form<PeerMessage> = union<'kind', PeerMessage>('kind', {
     ...{ promised: ballot, reached: slot, holdMs: milliseconds(HOLD_MS_MAX) },
   },
   hello: {
-    group: name,
+    cell: name,
     storage,
     life,
     process: name,
@@ -147,28 +145,6 @@ const message: Form<PeerMessage> = union<'kind', PeerMessage>('kind', {
     cluster: optional(name),
   },
 });
-
-const writer = new ByteWriter();
-
-/** The bytes of a value; nothing of a value that cannot be written is left for the next. */
-export function encode<T>(form: Form<T>, value: T): Uint8Array {
-  try {
-    form.write(writer, value);
-    return writer.take();
-  } finally {
-    writer.clear();
-  }
-}
-
-/** @throws {MalformedMessageError} and nothing else */
-export function decode<T>(form: Form<T>, frame: Uint8Array): T {
-  return refusing(() => {
-    const reader = new ByteReader(frame);
-    const value = form.read(reader);
-    reader.finish();
-    return value;
-  });
-}
 
 export const encodeMessage = (value: PeerMessage): Uint8Array => encode(message, value);
 export const decodeMessage = (frame: Uint8Array): PeerMessage => decode(message, frame);

@@ -7,8 +7,8 @@ import {
   EVERYBODY,
   type Member,
   OBJECTS_MAX,
-  type Placement,
-  type PlacementChange,
+  type ReaderMap,
+  type ReaderMapChange,
   type ProposedConfiguration,
 } from '../core/configuration.ts';
 import { BALLOT_MAX, SEATS_MAX } from '../core/ballot.ts';
@@ -16,11 +16,13 @@ import type { Entry } from '../core/log.ts';
 import { batch, type Operation, type Request } from '../core/operation.ts';
 import type { Found, Result } from '../core/result.ts';
 import type { SessionSnapshot } from '../core/sessions.ts';
-import type { Snapshot } from '../core/snapshot.ts';
-import type { StateSnapshot } from '../core/state-machine.ts';
-import { Flaw } from '../../runtime/msgpack/flaw.ts';
+import type { SnapshotPart } from '../core/snapshot.ts';
 import { SLICES_MAX, SLOT_MAX, WEIGHT_MAX } from './bounds.ts';
 import {
+  type ByHand,
+  checked,
+  field,
+  flag,
   type Form,
   list,
   map,
@@ -31,9 +33,10 @@ import {
   upTo,
   whole,
   wholeUpTo,
+  withSamples,
   word,
-} from './form.ts';
-import { field, found, key, request, storage } from './hot.ts';
+} from '../../runtime/wire/form.ts';
+import { found, key, request, storage } from './hot.ts';
 import { keptBytes } from './kept-bytes.ts';
 
 export const ballot: Form<number> = wholeUpTo(BALLOT_MAX);
@@ -57,13 +60,10 @@ const changedObjects: Form<ReadonlyMap<number, number | undefined>> = map(
   OBJECTS_MAX,
 );
 
-const slices: Form<readonly number[]> = mapped(
-  list(mask, SLICES_MAX),
-  (masks: readonly number[]) => masks,
-  (masks) => {
-    if (!Number.isInteger(Math.log2(masks.length))) throw new Flaw('must be as many as a power of two');
-    return masks;
-  },
+const slices: Form<readonly number[]> = checked(
+  withSamples(list(mask, SLICES_MAX), () => [[EVERYBODY, 0], [7]]),
+  (masks) => Number.isInteger(Math.log2(masks.length)),
+  'must be as many as a power of two',
 );
 
 const weight: Form<number> = upTo(WEIGHT_MAX);
@@ -74,9 +74,9 @@ const wholePlacements = {
   chosen: { slices, objects, automatic: optional(record({ weight })) },
 } as const;
 
-const placement: Form<Placement> = union('mode', wholePlacements);
+const placement: Form<ReaderMap> = union('mode', wholePlacements);
 
-export const proposedPlacement: Form<Placement | PlacementChange> = union('mode', {
+export const proposedPlacement: Form<ReaderMap | ReaderMapChange> = union('mode', {
   ...wholePlacements,
   changed: { slices: optional(slices), objects: changedObjects, weight: optional(weight) },
 });
@@ -142,11 +142,16 @@ export const session: Form<SessionSnapshot> = record<SessionSnapshot>({
   outcomes: list(record<SessionSnapshot['outcomes'][number]>({ number: whole, revision: whole, result })),
 });
 
-const state: Form<StateSnapshot> = record<StateSnapshot>({ values: list(found), sessions: list(session) });
+export const snapshotPart: Form<SnapshotPart> = record<SnapshotPart>({
+  slot,
+  configuration,
+  first: whole,
+  values: list(found),
+  sessions: list(session),
+  isLast: flag,
+});
 
-export const snapshot: Form<Snapshot> = record<Snapshot>({ slot, configuration, state });
-
-export const served: Form<Served> = word('local', 'held', 'leader', 'quorum', 'log', 'stale');
+export const served: Form<Served> = word('local', 'held', 'leader', 'quorum', 'log', 'weak');
 
 export const readAnswer: Form<ReadAnswer> = union<'kind', ReadAnswer>('kind', {
   read: { served, found: list(found), position: whole },
@@ -154,7 +159,7 @@ export const readAnswer: Form<ReadAnswer> = union<'kind', ReadAnswer>('kind', {
 
 const foundList: Form<readonly Found[]> = list(found);
 
-const readByHand: Form<ReadAnswer> = {
+const readByHand: ByHand<ReadAnswer> = {
   write: (writer, given) => {
     served.write(writer, given.served);
     foundList.write(writer, given.found);
@@ -168,7 +173,7 @@ const readByHand: Form<ReadAnswer> = {
   }),
 };
 
-const resultByHand: Form<Extract<Answer, { readonly kind: 'result' }>> = {
+const resultByHand: ByHand<Extract<Answer, { readonly kind: 'result' }>> = {
   write: (writer, given) => {
     result.write(writer, given.result);
     writer.varint(given.position);
@@ -190,9 +195,10 @@ export const answer: Form<Answer> = union<'kind', Answer>(
       why: word(
         'already-a-member',
         'not-a-member',
-        'leader-must-transfer-first',
+        'leader-must-step-down-first',
         'no-member-would-be-left',
         'no-free-seat',
+        'no-other-member',
         'removed-before',
         'too-many-members',
       ),

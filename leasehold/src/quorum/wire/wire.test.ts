@@ -1,30 +1,35 @@
 import { describe, expect, it } from 'vitest';
 import { MalformedMessageError } from '../../runtime/errors.ts';
+import { decode, encode, type Form } from '../../runtime/wire/form.ts';
 import { put } from '../core/operation.ts';
 import { KEY_BYTES_MAX, VALUE_BYTES_MAX } from './bounds.ts';
-import { decodeCalls, decodeReplies, encodeCalls, encodeReplies } from './calls.ts';
+import { calls, decodeCalls, encodeCalls, replies } from './calls.ts';
 import { listenerCodec } from './codec.ts';
-import { decodeJournalFrame, encodeJournalFrame } from './frames.ts';
+import { frame } from './frames.ts';
+import { snapshotPart } from './parts.ts';
 import { fuzzQuorum } from './fuzz.ts';
-import { decodeMessage, encodeMessage } from './messages.ts';
-import { CALLS, FRAMES, MESSAGES, REPLIES } from './samples.ts';
+import { message } from './messages.ts';
 
 describe('the codec of replicas and clients', () => {
-  it.each(MESSAGES.map((message) => [message.kind, message] as const))(
-    'reads a message as it was written: %s',
-    (_, message) => {
-      expect(decodeMessage(encodeMessage(message))).toStrictEqual(message);
+  it.each(message.samples().map((sample, place) => [place, sample.kind, sample] as const))(
+    'reads a message as it was written: %d, %s',
+    (_, __, sample) => {
+      expect(decode(message, encode(message, sample))).toStrictEqual(sample);
     },
   );
 
-  it('reads calls, replies and frames of the journal as they were written', () => {
-    expect(decodeCalls(encodeCalls(CALLS))).toStrictEqual(CALLS);
-    expect(decodeReplies(encodeReplies(REPLIES))).toStrictEqual(REPLIES);
-    for (const frame of FRAMES) expect(decodeJournalFrame(encodeJournalFrame(frame))).toStrictEqual(frame);
+  it.each<[string, Form<unknown>]>([
+    ['calls', calls as Form<unknown>],
+    ['replies', replies as Form<unknown>],
+    ['frames of the journal', frame as Form<unknown>],
+    ['parts of a snapshot', snapshotPart as Form<unknown>],
+  ])('reads %s as they were written', (_, form) => {
+    for (const sample of form.samples()) expect(decode(form, encode(form, sample))).toStrictEqual(sample);
   });
 
   it('keeps no memory of the packet that a value came in', () => {
-    const [first] = decodeCalls(encodeCalls(CALLS));
+    const submit = { kind: 'submit', id: 1, session: 1, number: 1, answeredBelow: 1 } as const;
+    const [first] = decodeCalls(encodeCalls([{ ...submit, command: put('k', Uint8Array.of(1)) }]));
     const action =
       first?.kind === 'submit' && first.command.kind === 'transaction' && first.command.actions[0];
     expect(action && action.do === 'put' && action.value.buffer.byteLength).toBe(1);

@@ -1,4 +1,4 @@
-/** A group of three cores for unit tests: messages and syncs arrive in order, at once or when a test says so. */
+/** A cell of three cores for unit tests: messages and syncs arrive in order, at once or when a test says so. */
 
 import { type Instant, instant } from '../../../runtime/time.ts';
 import { initialConfiguration } from '../configuration.ts';

@@ -1,13 +1,13 @@
 /**
- * One or two groups of one name, founded by real replicas while machines crash, disks are emptied and put back, and connections break.
+ * One or two cells of one name, founded by real replicas while machines crash, disks are emptied and put back, and connections break.
  *
- * The second list may have an address of the first in the place of one of its own. When nothing goes wrong any more, the operator
- * corrects the list, and a group that lost a founder's directory begins again with empty ones, as decision 0042 says.
+ * The second list may have an address of the first in the place of one of its own, and one machine may be started with a list in which a
+ * name is missing. When nothing goes wrong any more, the operator corrects the lists, and a cell that lost a founder's directory begins again with empty ones, as decision 0042 says.
  */
 
 import type { Random } from '../../../sim/random.ts';
+import type { ReplicaFacts } from '../../shell/replica-status.ts';
 import { World } from '../../../sim/world.ts';
-import { isHealthy } from '../../shell/replica-status.ts';
 import { FoundingChecker } from './checker.ts';
 import { Machine } from './machine.ts';
 import { Wires } from './wires.ts';
@@ -29,6 +29,8 @@ export class FoundingWorld {
   readonly #lossChance: number;
   #broken: unknown;
   #isCalm = false;
+  /** Its list lacks a name at some of its starts. */
+  readonly #careless: Machine | undefined;
 
   constructor(seed: number, trace: boolean) {
     this.world = new World({ seed, trace });
@@ -37,7 +39,7 @@ export class FoundingWorld {
       hears: (to, from) => this.#checker.hears(to, from),
       dismissed: (from, by, wereApart) => this.#checker.dismissed(from, by, wereApart),
     });
-    this.#checker = new FoundingChecker(this.world, this.#machines);
+    this.#checker = new FoundingChecker(this.world, this.#machines, () => this.#careless?.label);
     this.#lossChance = this.#random.pick([0, 0.4, 0.7]);
     const names = ['a', 'b', 'c', 'd', 'e'].slice(0, this.#random.pick([3, 3, 3, 5]));
     for (const label of this.#random.chance(0.5) ? ['A', 'B'] : ['A'])
@@ -45,6 +47,7 @@ export class FoundingWorld {
         this.#machines.push(
           new Machine(this.#wires, label, name, (machine, error) => this.#ended(machine, error)),
         );
+    this.#careless = this.#random.chance(0.4) ? this.#random.pick(this.#machines) : undefined;
     this.#giveLists();
     this.world.afterEach(() => {
       if (this.#broken !== undefined) throw this.#broken;
@@ -79,7 +82,21 @@ export class FoundingWorld {
   }
 
   #startWithin(machine: Machine, ms: number): void {
-    this.world.after(this.#random.between(0, ms), () => machine.start());
+    this.world.after(this.#random.between(0, ms), () => {
+      if (machine === this.#careless && !this.#isCalm) this.#forget(machine);
+      machine.start();
+    });
+  }
+
+  /** A name is missing in the list, or is there again. */
+  #forget(machine: Machine): void {
+    const own = this.#machines.filter(({ label }) => label === machine.label);
+    const missing = this.#random.pick([undefined, ...own.filter((each) => each !== machine)]);
+    if (machine.process.alive) return;
+    if (missing !== undefined) this.world.count('names missing');
+    machine.list = new Map(
+      own.filter((each) => each !== missing).map(({ name, address }) => [name, address]),
+    );
   }
 
   #ended(machine: Machine, error: unknown): void {
@@ -122,8 +139,9 @@ export class FoundingWorld {
     this.#wires.slowChance = 0;
     this.#wires.cut.clear();
     this.#giveLists();
-    // The second group is started again, with the corrected list; the first goes on as it is.
-    for (const machine of this.#machines) if (machine.label === 'B') machine.crash(false);
+    // The second cell and the careless machine are started again, with the corrected lists; the others go on as they are.
+    for (const machine of this.#machines)
+      if (machine.label === 'B' || machine === this.#careless) machine.crash(false);
     await world.runAsync({ untilMs: world.trueMs + 5_000, drain });
     for (const machine of this.#machines) machine.start();
     await world.runAsync({ untilMs: world.trueMs + 200, drain });
@@ -132,13 +150,13 @@ export class FoundingWorld {
     const endMs = world.trueMs + CALM_MS;
     for (;;) {
       const waiting = this.#machines.filter(
-        ({ replica }) => replica === undefined || !isHealthy(replica.status()),
+        ({ replica }) => replica === undefined || !isServing(replica.facts()),
       );
       if (waiting.length === 0) return;
       if (world.trueMs > endMs) {
         const states = waiting.map(({ address, replica }) => {
-          const status = replica?.status();
-          return `${address} is ${status?.state ?? 'down'} and awaits ${status?.awaited.join(' ')}`;
+          const facts = replica?.facts();
+          return `${address} is ${facts?.role ?? 'down'} and awaits ${facts?.awaited.join(' ')}`;
         });
         throw world.broken('founded-at-last', states.join('; '));
       }
@@ -146,7 +164,7 @@ export class FoundingWorld {
     }
   }
 
-  /** Without the directory of a founder, or with one that has forgotten, a group may wait for ever: all begin with empty directories. */
+  /** Without the directory of a founder, or with one that has forgotten, a cell may wait for ever: all begin with empty directories. */
   #beginAgainIfLost(machines: readonly Machine[]): void {
     const storages = new Set(machines.map(({ end }) => end?.greeting['storage']));
     const isLost = machines.some(
@@ -161,6 +179,10 @@ export class FoundingWorld {
     for (const machine of machines) machine.start();
   }
 }
+
+/** Does what it should: a member that knows a leader, and has room. */
+const isServing = ({ role, leader, isDiskFull }: ReplicaFacts): boolean =>
+  !isDiskFull && leader !== undefined && !['gathering', 'checking-in', 'repairing'].includes(role);
 
 /** As many turns as the longest chain of promises in a replica needs, and some. */
 async function drain(): Promise<void> {

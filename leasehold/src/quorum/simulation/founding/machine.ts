@@ -136,7 +136,7 @@ export class Machine {
     const storage = sim.storage(this.#disk);
     const places = { of: (file = '') => `${disk} ${file}`, modifiedMs: () => 0 };
     const randomId = (): string => this.#random.integer(0, 2 ** 48).toString(16);
-    const wanted = { name, group: 'g', join: false, path: address, randomId };
+    const wanted = { name, cell: 'g', newcomer: false, path: address, randomId };
     const { identity, isNew, isCopy } = await openIdentity(wanted, storage, places, 0);
     // The time in the file `place` is not under test: the disk of a copy has another number.
     const runtime: Runtime = {
@@ -146,7 +146,7 @@ export class Machine {
       wakeAt: (at, callback) => sim.wakeAt(at, callback),
       random: () => sim.random(),
     };
-    const greeting: Record<string, string> = { group: 'g', name, storage: identity.storage };
+    const greeting: Record<string, string> = { cell: 'g', name, storage: identity.storage };
     const gone = (connection: string): void => this.replica?.gone(connection);
     const founders = (): string | undefined => this.directory.founders;
     const end: WireEnd = { address, runtime: sim, greeting, founders, gone };
@@ -158,7 +158,7 @@ export class Machine {
       ...{ listener: port, peers: list, secure: undefined, logger: silent, process: randomId() },
       directory: { path: address, storage, isInPlace: async () => true, [Symbol.dispose]: () => {} },
       placement: { mode: 'all' },
-      durations: resolveQuorumDurations({ electionMs: 2_000, heartbeatMs: 600, leaseMs: 6_000 }),
+      durations: resolveQuorumDurations({ electionMs: 2_000, heartbeatEveryMs: 600, leaseMs: 6_000 }),
       dial: (options) => {
         this.#dialer = new WireDialer(this.#wires, end, options);
         return this.#dialer;
@@ -167,8 +167,8 @@ export class Machine {
     this.#port = port;
     this.end = end;
     this.replica = replica;
-    replica.failed.addEventListener('abort', () => {
-      if (sim.alive) this.#ended(this, replica.failed.reason);
+    void replica.closed.then((error) => {
+      if (sim.alive && error !== undefined) this.#ended(this, error);
     });
     await replica.begin();
   }

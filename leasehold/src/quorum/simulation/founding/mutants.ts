@@ -1,5 +1,5 @@
 /**
- * The founding of groups, wrong by a line each time. A promise counts as checked once the mutants named for it are caught:
+ * The founding of cells, wrong by a line each time. A promise counts as checked once the mutants named for it are caught:
  * `npm run sim -- quorum-founding --mutants`.
  */
 
@@ -12,7 +12,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'founded-by-a-majority',
     promise: 'one-cluster',
-    story: 'A replica founds a group with those that are there, if they are a majority of the list.',
+    story: 'A replica founds a cell with those that are there, if they are a majority of the list.',
     file: FOUNDING,
     from: '  if (!storages.every((storage) => storage !== undefined)) return undefined;\n  return storages.toSorted()',
     to: '  const there = storages.filter((storage) => storage !== undefined);\n  if (2 * there.length <= list.length) return undefined;\n  return there.toSorted()',
@@ -21,7 +21,7 @@ export const mutants: readonly Mutant[] = [
     name: 'founding-is-not-told',
     promise: 'emptied-never-founds',
     story:
-      'A founder introduces itself as if it still waited, and an emptied directory founds a group with it.',
+      'A founder introduces itself as if it still waited, and an emptied directory founds a cell with it.',
     file: REPLICA,
     from: "isJoining: origin.kind === 'joining',\n      cluster: clusterOfOrigin(origin),",
     to: "isJoining: origin.kind === 'joining',\n      cluster: undefined,\n      ...{ initial: undefined },",
@@ -35,9 +35,18 @@ export const mutants: readonly Mutant[] = [
     to: '',
   },
   {
+    name: 'wrong-list-is-kept',
+    promise: 'founded-at-last',
+    story:
+      'A founder that wrote the members of a wrong list down stays with them after the list was corrected.',
+    file: FOUNDING,
+    from: '  members.length !== list.length || !members.every(({ storage }) => list.includes(nameOf(storage)));',
+    to: '  members.length < 0 && list.length < 0;',
+  },
+  {
     name: 'clusters-have-the-names-of-replicas',
     promise: 'never-mixed',
-    story: 'Two groups of the same names have one id, and a member of one is ended by the other.',
+    story: 'Two cells of the same names have one id, and a member of one is ended by the other.',
     file: FOUNDING,
     from: "storage.slice(storage.lastIndexOf('~') + 1));",
     to: 'nameOf(storage));',

@@ -1,9 +1,8 @@
-/** The founding of groups as the runner of seeds sees it. Replicas await their disks, so `run` resolves to the outcome. */
+/** The founding of cells as the runner of seeds sees it. Replicas await their disks, so `run` resolves to the outcome. */
 
 import {
   outcomeOfAsync,
   type SeedOutcome,
-  shortfalls,
   type Simulation,
   type SimulationOptions,
 } from '../../../sim/simulation.ts';
@@ -12,7 +11,7 @@ import { FoundingWorld } from './founding-world.ts';
 import { mutants } from './mutants.ts';
 
 /** What a run of many seeds must contain, on average, to prove anything. */
-const ENOUGH: Readonly<Record<string, number>> = {
+const FLOORS: Readonly<Record<string, number>> = {
   founders: 4,
   founded: 1.2,
   'founded across lists': 0.03,
@@ -22,6 +21,8 @@ const ENOUGH: Readonly<Record<string, number>> = {
   restore: 0.2,
   'begun again': 0.3,
   'wrong lists': 0.5,
+  'names missing': 0.3,
+  'lists corrected': 0.15,
   'refused by another cluster': 2,
   'ended: emptied-directory': 2,
   'ended: running-twice': 0.2,
@@ -36,6 +37,6 @@ export const simulation: Omit<Simulation, 'run'> & {
     const founding = new FoundingWorld(seed, trace);
     return outcomeOfAsync(founding.world, seed, () => founding.run());
   },
-  tooLittle: (totals, seeds) => shortfalls(ENOUGH, totals, seeds),
+  floors: FLOORS,
   mutants,
 };

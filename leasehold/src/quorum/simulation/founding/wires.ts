@@ -70,6 +70,7 @@ export const areApart = (one: string | undefined, other: string | undefined): bo
   one !== undefined && other !== undefined && one !== other;
 
 class Wire {
+  readonly identity = 'unrestricted';
   readonly id: string;
   readonly link: WireLink;
   readonly port: WirePort;
@@ -208,6 +209,10 @@ export class WireDialer implements PeerDialer {
 
   welcome(address: string): Welcome | undefined {
     return this.#links.get(address)?.wire?.welcome;
+  }
+
+  identity(): 'unrestricted' {
+    return 'unrestricted';
   }
 
   hurry(address: string): void {

@@ -1,15 +1,15 @@
-/** A group of replicas in a hostile world, each with a process that uses the fenced log on it as a Manager would. */
+/** A cell of replicas in a hostile world, each with a process that uses the fenced log on it as a Manager would. */
 
 import { silent } from '../../../runtime/logger.ts';
 import { later } from '../../../runtime/time.ts';
 import type { SimRuntime } from '../../../sim/process.ts';
 import { Random } from '../../../sim/random.ts';
 import type { World } from '../../../sim/world.ts';
-import { EVERYBODY, objectOf, type Placement } from '../../core/configuration.ts';
+import { EVERYBODY, objectOf, type ReaderMap } from '../../core/configuration.ts';
 import { TERM_KEY } from '../../fenced-log/layout.ts';
 import { QuorumLog } from '../../fenced-log/quorum-log.ts';
-import { Chaos } from '../chaos.ts';
-import { type DrawnWorld, drawWorld } from '../drawn-world.ts';
+import { type DrawnWorld, drawWorld, LONGEST_LEASE_MS } from '../drawn-world.ts';
+import { calm, worsen } from '../hostile-world.ts';
 import type { ReplicaNode, Resident } from '../node.ts';
 import { QuorumWorld } from '../quorum-world.ts';
 import { LogChecker } from './log-checker.ts';
@@ -18,7 +18,6 @@ import { LogResident } from './resident.ts';
 
 export class LogWorld {
   readonly quorum: QuorumWorld;
-  readonly #chaos: Chaos;
   readonly #checker: LogChecker;
   readonly #random: Random;
   readonly #users = new Map<ReplicaNode, LogUser>();
@@ -49,7 +48,6 @@ export class LogWorld {
     });
     this.#checker = new LogChecker(this.world);
     this.#random = this.world.random.fork('log');
-    this.#chaos = new Chaos(this.quorum);
   }
 
   get world(): World {
@@ -57,9 +55,9 @@ export class LogWorld {
   }
 
   run(): void {
-    this.#chaos.worsen();
+    worsen(this.quorum);
     this.#isResting = true;
-    this.#chaos.calm();
+    calm(this.quorum);
     this.#mustSettle();
     this.world.count('log: batches', this.#checker.line.entries.length);
   }
@@ -72,12 +70,12 @@ export class LogWorld {
       ...{ node, runtime, random: random.fork('port'), lossChance, rashChance },
       shown: (slot, effect) => this.#checker.shown(slot, effect),
     });
-    const { leaseMs, electionMs, heartbeatMs, sessionMs } = drawn.durations;
+    const { leaseMs, electionMs, heartbeatEveryMs, sessionMs } = drawn.durations;
     // The replica has read its disk, and takes no input before this returns.
     runtime.wakeAt(runtime.now(), () => {
       const log = new QuorumLog({
         ...{ port: resident, runtime, logger: silent, leaseMs, sessionMs, partBytes },
-        ...{ retryMs: electionMs / 5, pollMs: heartbeatMs, maxBatchBytes: 1_000 },
+        ...{ retryMs: electionMs / 5, pollMs: heartbeatEveryMs, maxBatchBytes: 1_000 },
         randomId: () => `history-${node.storage}-${node.process.incarnation}`,
         beginAbove: () => 0,
         soon: (callback) => void runtime.wakeAt(later(runtime.now(), 0), callback),
@@ -90,7 +88,7 @@ export class LogWorld {
         node,
         new LogUser({
           ...{ node, runtime, log, checker: this.#checker, random: random.fork('user'), stands, pauseMs },
-          ...{ leaseMs: Math.max(leaseMs, 950), readAtMs: resident.readAtMs },
+          ...{ leaseMs: LONGEST_LEASE_MS, readAtMs: resident.readAtMs },
           mayAppend: () => !this.#isResting,
         }),
       );
@@ -113,8 +111,8 @@ export class LogWorld {
   /** Nothing goes wrong any more: a leader, that makes room; appends; followers at the end. */
   #mustSettle(): void {
     const { world, operator, drawn } = this.quorum;
-    const { electionMs, leaseMs } = drawn.durations;
-    const boundMs = 20 * electionMs + 12 * Math.max(leaseMs, 950);
+    const { electionMs } = drawn.durations;
+    const boundMs = 20 * electionMs + 12 * LONGEST_LEASE_MS;
     const users = (): LogUser[] =>
       operator.members.flatMap((node) => {
         const user = this.#users.get(node);
@@ -147,7 +145,7 @@ export class LogWorld {
 }
 
 /** The keys of the log are one object; other keys may have other holders, and then their writes are committed later. */
-function drawLogPlacement({ placement }: DrawnWorld, dice: Random): Placement {
+function drawLogPlacement({ placement }: DrawnWorld, dice: Random): ReaderMap {
   const mode = dice.pick(['all', 'all', 'leader', 'chosen'] as const);
   if (mode !== 'chosen' || placement.mode !== 'chosen') return { mode: mode === 'chosen' ? 'all' : mode };
   return { ...placement, objects: new Map([[objectOf(TERM_KEY), EVERYBODY]]) };

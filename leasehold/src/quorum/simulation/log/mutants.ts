@@ -1,5 +1,5 @@
 /**
- * The log on a quorum group, and the claim under the leader lease, wrong by a line each time. A promise counts as checked once
+ * The log on a quorum cell, and the claim under the leader lease, wrong by a line each time. A promise counts as checked once
  * the mutants named for it are caught: `npm run sim -- quorum-log --mutants`.
  */
 

@@ -110,7 +110,7 @@ export class LogResident implements Resident, LogPort {
     return against === undefined || random.chance(rashChance) || leadsWithout(replica, against, this.#now);
   }
 
-  /** As the leader of the group does with sessions that it has not heard of for long. */
+  /** As the leader of the cell does with sessions that it has not heard of for long. */
   #expire(session: Revision): void {
     const { node } = this.#options;
     const submission = { session: 0, number: 0, answeredBelow: 0 };

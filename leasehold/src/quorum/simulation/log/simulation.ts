@@ -1,12 +1,12 @@
-/** The fenced log on a quorum group as the runner of seeds sees it. */
+/** The fenced log on a quorum cell as the runner of seeds sees it. */
 
-import { outcomeOf, type SeedOutcome, shortfalls, type Simulation } from '../../../sim/simulation.ts';
+import { outcomeOf, type SeedOutcome, type Simulation } from '../../../sim/simulation.ts';
 import { PROMISES } from './log-checker.ts';
 import { LogWorld } from './log-world.ts';
 import { mutants } from './mutants.ts';
 
 /** What a run of many seeds must contain, on average, to prove anything. */
-const ENOUGH: Readonly<Record<string, number>> = {
+const FLOORS: Readonly<Record<string, number>> = {
   'log: appended': 15,
   'log: elected': 5,
   'log: extended': 10,
@@ -27,6 +27,6 @@ export const simulation: Simulation = {
     const log = new LogWorld(seed, trace);
     return outcomeOf(log.world, seed, () => log.run());
   },
-  tooLittle: (totals, seeds) => shortfalls(ENOUGH, totals, seeds),
+  floors: FLOORS,
   mutants,
 };

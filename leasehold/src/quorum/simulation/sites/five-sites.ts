@@ -10,7 +10,7 @@ import { Network } from '../../../sim/network.ts';
 import { Random } from '../../../sim/random.ts';
 import { World } from '../../../sim/world.ts';
 import type { Answer, Served } from '../../core/answer.ts';
-import { initialConfiguration, type Placement } from '../../core/configuration.ts';
+import { initialConfiguration, type ReaderMap } from '../../core/configuration.ts';
 import { put } from '../../core/operation.ts';
 import { DEFAULT_LIMITS, resolveQuorumDurations } from '../../core/options.ts';
 import { type Call, type Observer, ReplicaNode, type Reply, type Spoken } from '../node.ts';
@@ -20,7 +20,7 @@ import { type Distribution, type Draw, Workload } from './workload.ts';
 
 export interface FiveSitesOptions {
   readonly seed: number;
-  readonly placement: Placement;
+  readonly placement: ReaderMap;
   readonly distribution: Distribution;
   readonly writeShare: number;
   readonly keys: number;
@@ -29,7 +29,7 @@ export interface FiveSitesOptions {
   /** The first requests of each client, which are not counted. */
   readonly warmUp: number;
   /** How often holders are chosen anew. @default 10_000 */
-  readonly reportMs?: number | undefined;
+  readonly reportEveryMs?: number | undefined;
 }
 
 /** Latencies that the clients of one site saw, in milliseconds. */
@@ -80,7 +80,7 @@ export class FiveSites {
     return this.nodes.get(site) as ReplicaNode;
   }
 
-  /** Founds the group and hands the leadership to California. */
+  /** Founds the cell and hands the leadership to California. */
   found(): void {
     const { world } = this;
     for (const node of this.nodes.values()) node.start();
@@ -138,7 +138,7 @@ export class FiveSites {
       clock: new SimClock({ originMs: random.between(0, 1e8) }),
       replicas: this.#replicas,
       calls: this.calls,
-      durations: () => resolveQuorumDurations({ reportMs: this.#options.reportMs }),
+      durations: () => resolveQuorumDurations({ reportEveryMs: this.#options.reportEveryMs }),
       contacts: () => SITES.filter((each) => each !== site),
       observer: NOBODY,
     });
@@ -216,7 +216,7 @@ class LoopedClient {
 const nothingFound = (): SiteFindings => ({
   reads: [],
   writes: [],
-  served: { local: 0, held: 0, leader: 0, quorum: 0, log: 0, stale: 0 },
+  served: { local: 0, held: 0, leader: 0, quorum: 0, log: 0, weak: 0 },
 });
 
 const nothing = (): void => {};

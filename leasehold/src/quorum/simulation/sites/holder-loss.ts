@@ -5,7 +5,7 @@
  * an answer, so that every moment of the loss is seen. After ten seconds Ireland loses power, or its disk stops.
  */
 
-import { bit, EVERYBODY, objectOf, type Placement } from '../../core/configuration.ts';
+import { bit, EVERYBODY, objectOf, type ReaderMap } from '../../core/configuration.ts';
 import { put } from '../../core/operation.ts';
 import { FiveSites } from './five-sites.ts';
 import { LEADER, type Site, SITES } from './round-trips.ts';
@@ -31,7 +31,7 @@ const isHeld = (key: string): boolean => (objectOf(key) & 1) === 0;
 
 export function loseHolder(loss: Loss, seed: number): LongestWrites {
   const others = EVERYBODY & ~bit(SITES.indexOf(LOST));
-  const placement: Placement = {
+  const placement: ReaderMap = {
     mode: 'chosen',
     slices: [EVERYBODY, others],
     objects: new Map(),

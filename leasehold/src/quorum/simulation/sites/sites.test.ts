@@ -1,15 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { AUTOMATIC, type Placement } from '../../core/configuration.ts';
+import { AUTOMATIC, type ReaderMap } from '../../core/configuration.ts';
 import type { PlacingStatus } from '../../core/placing.ts';
 import { FiveSites } from './five-sites.ts';
 import { loseHolder } from './holder-loss.ts';
 import { LEADER, remoteReadMs, SITES, writeMs } from './round-trips.ts';
 import { shareAtLeast, type SiteSummary } from './summary.ts';
 
-function played(placement: Placement, requestsPerClient: number, keys: number): SiteSummary[] {
+function played(placement: ReaderMap, requestsPerClient: number, keys: number): SiteSummary[] {
   const sites = new FiveSites({
     ...{ seed: 1, placement, distribution: 'zipf', writeShare: 0.1, keys },
-    ...{ clientsPerSite: 10, requestsPerClient, warmUp: requestsPerClient / 2, reportMs: 1_000 },
+    ...{ clientsPerSite: 10, requestsPerClient, warmUp: requestsPerClient / 2, reportEveryMs: 1_000 },
   });
   sites.found();
   sites.run();
@@ -42,7 +42,8 @@ describe('five sites', () => {
   it('read at home and still spare many writers, if holders are chosen by what is read and written', () => {
     const summaries = played(AUTOMATIC, 500, 10_000);
     for (const { localShare } of summaries) expect(localShare).toBeGreaterThan(0.85);
-    expect(shareAtLeast(summaries)).toBeGreaterThan(0.4);
+    // The placement has seen a twentieth of the paper's requests. After 1,500 a client the share is 63 %; at the paper's size, 74 % (`bench wan`).
+    expect(shareAtLeast(summaries)).toBeGreaterThan(0.55);
   });
 });
 
@@ -50,7 +51,7 @@ describe('automatic placement', () => {
   it('holds still while a site is down, weight and all, and goes on when the site is back', () => {
     const sites = new FiveSites({
       ...{ seed: 1, placement: AUTOMATIC, distribution: 'zipf', writeShare: 0.1, keys: 10_000 },
-      ...{ clientsPerSite: 4, requestsPerClient: 1e6, warmUp: 1e6, reportMs: 1_000 },
+      ...{ clientsPerSite: 4, requestsPerClient: 1e6, warmUp: 1e6, reportEveryMs: 1_000 },
     });
     sites.found();
     sites.load();
