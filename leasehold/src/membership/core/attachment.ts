@@ -15,13 +15,18 @@ export interface Attachment extends MemberId {
   readonly count: number;
 }
 
-/** The clients of one server, sorted by name; each change has a greater version. */
+/**
+ * The clients of one server, sorted by name, and the parts of the toolkit in which the server takes part, such as shared limits. Each change has a greater version.
+ *
+ * Members agree on sets that name the version of each list (`incarnation.ts`), so all members of a view know the same clients and the same parts of each member.
+ */
 export interface ClientList {
   readonly version: number;
   readonly clients: readonly Attachment[];
+  readonly parts: readonly string[];
 }
 
-export const NO_CLIENTS: ClientList = { version: 0, clients: [] };
+export const NO_CLIENTS: ClientList = { version: 0, clients: [], parts: [] };
 
 export const compareAttachments = (one: Attachment, other: Attachment): number =>
   compareIncarnations(one.incarnation, other.incarnation) || one.count - other.count;

@@ -1,8 +1,11 @@
 /**
  * One client of a group, without I/O: a process that does not listen, and is in views through one server at a time.
  *
- *                 answer, view                 no answer, connection broken, refused
- *     attaching ───────────────► attached ───────────────────────────────────────────► attaching, to the next server
+ *              connected: its name            answer, view                no answer, connection broken, refused
+ *     dialling ───────────────────► attaching ─────────────► attached ───────────────────────────────────────────► dialling, the next place
+ *
+ * **Names.** The client is given places (addresses), and learns the name of the server at a place from the connection. No stamp is sent before: a stamp names the
+ * server that is meant, and what the client remembers of servers (below) are names, as in views.
  *
  * **Acting.** The server answers a stamp with the rest of the server's own lease on a view, and the client acts for that long, counted from when the stamp
  * was *sent* (`clients.ts` argues why that is safe). The client takes such an answer only for the view in hand, and takes views in the order of
@@ -23,32 +26,42 @@ import { instant, type Instant, later, latest } from '../../runtime/time.ts';
 import { trace, type TraceEffect } from '../../runtime/trace.ts';
 import { type Attachment, compareAttachments, isSameAttachment } from './attachment.ts';
 import type { Durations } from './durations.ts';
-import { compareIncarnations, type Incarnation, laterIncarnation } from './incarnation.ts';
-import type { Answer, FromClient, Refusal, ToClient, ViewForClient } from './messages.ts';
+import type { SendOutcome } from './effects.ts';
+import { compareIncarnations, type Incarnation, laterIncarnation, type MemberId } from './incarnation.ts';
+import { isSameProcess, Letters, processNamed, receiptOf } from './letters.ts';
+import type { Answer, FromClient, Letter, Post, Refusal, ToClient, ViewForClient } from './messages.ts';
 import { Refutations } from './refutations.ts';
+import { greatestNumberIn } from './view.ts';
 import { applyDifference, type ClientView } from './view-difference.ts';
 
 export interface ClientSettings {
   readonly name: string;
   readonly incarnation: Incarnation;
-  /** The names of the servers to attach to. */
-  readonly servers: readonly string[];
+  /** Where servers are, each place once. */
+  readonly places: readonly string[];
   readonly durations: Durations;
   random(): number;
 }
 
 export type ClientEffect =
+  /** Connect to this place, and tell the core which server is there; see {@link Client.connected}. */
+  | { readonly do: 'dial'; readonly place: string }
+  /** `to` is the place of the server. */
   | { readonly do: 'send'; readonly to: string; readonly message: FromClient }
   /** The present view counts no more: be careful. */
   | { readonly do: 'start-change' }
   | { readonly do: 'deliver-view'; readonly view: ClientView }
-  | { readonly do: 'panic' }
+  | { readonly do: 'no-view' }
+  | { readonly do: 'hand-over'; readonly from: MemberId; readonly body: Uint8Array }
+  | { readonly do: 'settle-send'; readonly id: number; readonly outcome: SendOutcome }
   | { readonly do: 'name-taken'; readonly by: Attachment }
   | TraceEffect;
 
 /** A server to which this client is attached, or wants to be. */
 interface Server {
-  readonly name: string;
+  readonly place: string;
+  /** Undefined until there is a connection. */
+  name: string | undefined;
   readonly id: Attachment;
   incarnation: Incarnation | undefined;
   /** The newest stamp of the server. */
@@ -77,23 +90,28 @@ export class Client implements Core<ClientEffect> {
   #failures = 0;
   /** Servers are tried one after the other, so a server that works is found however many do not. */
   #turn: number;
-  #state: 'changing' | 'in-view' | 'panicking' | 'left' = 'changing';
+  #state: 'changing' | 'in-view' | 'no-view' | 'left' = 'changing';
   #changingSince: Instant;
   #view: ClientView | undefined;
+  #greatestNumber = 0;
   #actsUntil: Instant = NEVER;
   /** The servers that are in every view in which an earlier server may count this client, until then; undefined if there is no such view. */
   #countedBefore: { readonly common: ReadonlySet<string>; readonly until: Instant } | undefined;
   readonly #refutations = new Refutations();
+  readonly #letters: Letters;
+  #lastId = 0;
   #effects: ClientEffect[] = [];
 
   constructor(settings: ClientSettings, now: Instant) {
     this.#settings = settings;
     this.#durations = settings.durations;
     this.#incarnation = settings.incarnation;
-    this.#turn = Math.floor(settings.random() * settings.servers.length);
+    this.#turn = Math.floor(settings.random() * settings.places.length);
     this.#attachAt = now;
     this.#stampAt = now;
     this.#changingSince = now;
+    const { clients, doubtMs } = settings.durations;
+    this.#letters = new Letters({ repeatMs: clients.stampMs, giveUpMs: doubtMs });
   }
 
   get name(): string {
@@ -105,11 +123,11 @@ export class Client implements Core<ClientEffect> {
     return this.#server?.incarnation === undefined ? undefined : this.#server.name;
   }
 
-  get state(): 'changing' | 'in-view' | 'panicking' | 'left' {
+  get state(): 'changing' | 'in-view' | 'no-view' | 'left' {
     return this.#state;
   }
 
-  /** The present view, or the last one during a change; undefined in panic. */
+  /** The present view, or the last one during a change; undefined without one. */
   get view(): ClientView | undefined {
     return this.#view;
   }
@@ -131,13 +149,29 @@ export class Client implements Core<ClientEffect> {
     if (this.#server !== undefined && now - this.#server.answeredAt >= patienceMs) this.#detach(now);
     if (this.#server === undefined && now >= this.#attachAt) this.#attach(now);
     else if (this.#server !== undefined && now >= this.#stampAt) this.#sendStamp(this.#server, now);
-    this.#panicIfLate(now);
+    this.#endViewIfLate(now);
+    this.#repeatLetters(now);
+    return this.#take();
+  }
+
+  /** There is a connection to a place, and the server at its other end has this name. */
+  connected(place: string, name: string, now: Instant): ClientEffect[] {
+    const server = this.#server;
+    if (this.#state !== 'left' && server?.place === place && server.name === undefined) {
+      server.name = name;
+      this.#sendStamp(server, now);
+    }
     return this.#take();
   }
 
   receive(from: string, message: ToClient, now: Instant): ClientEffect[] {
     const server = this.#server;
-    if (this.#state === 'left' || server?.name !== from || !isSameAttachment(message.client, server.id))
+    if (
+      this.#state === 'left' ||
+      server?.place !== from ||
+      server.name === undefined ||
+      !isSameAttachment(message.client, server.id)
+    )
       return this.#take();
     const order =
       server.incarnation === undefined ? 0 : compareIncarnations(message.incarnation, server.incarnation);
@@ -158,12 +192,15 @@ export class Client implements Core<ClientEffect> {
       case 'refusal':
         this.#hearRefusal(message, now);
         break;
+      case 'incoming':
+        this.#hearPost(message.post);
+        break;
     }
     return this.#take();
   }
 
-  connectionBroke(name: string, now: Instant): ClientEffect[] {
-    if (this.#state !== 'left' && this.#server?.name === name) this.#detach(now);
+  connectionBroke(place: string, now: Instant): ClientEffect[] {
+    if (this.#state !== 'left' && this.#server?.place === place) this.#detach(now);
     return this.#take();
   }
 
@@ -180,31 +217,83 @@ export class Client implements Core<ClientEffect> {
     this.#detach(now);
     this.#state = 'left';
     this.#view = undefined;
+    this.#settleSends(this.#letters.failedBy(undefined), 'no-view');
     return this.#take();
   }
 
-  #attach(now: Instant): void {
-    const { servers } = this.#settings;
-    const name = servers[this.#turn % servers.length];
-    this.#turn += 1;
-    if (name !== undefined) this.#attachTo(name, now);
+  /** Sends to another process of the present view. Undefined if there is no such process, or no server to send over. */
+  send(name: string, body: Uint8Array, now: Instant): { id: number | undefined; effects: ClientEffect[] } {
+    const view = this.#view;
+    const to = view && (processNamed(view.servers, name) ?? processNamed(view.clients, name));
+    const from = this.#process;
+    if (view === undefined || to === undefined || name === this.name || this.#server === undefined)
+      return { id: undefined, effects: this.#take() };
+    this.#lastId += 1;
+    this.#post(this.#letters.begin(this.#lastId, { from, to, viewId: view.id }, body, now));
+    return { id: this.#lastId, effects: this.#take() };
   }
 
-  #attachTo(name: string, now: Instant): void {
+  get #process(): MemberId {
+    return { name: this.name, incarnation: this.#incarnation };
+  }
+
+  /** The view in which this client takes and repeats letters. */
+  get #presentViewId(): string | undefined {
+    return this.#state === 'in-view' ? this.#view?.id : undefined;
+  }
+
+  #repeatLetters(now: Instant): void {
+    this.#settleSends(this.#letters.givenUp(now), 'unknown');
+    for (const letter of this.#letters.due(this.#presentViewId, now)) this.#post(letter);
+  }
+
+  #post(post: Post): void {
+    if (this.#server !== undefined)
+      this.#send(this.#server, { kind: 'outgoing', client: this.#server.id, post });
+  }
+
+  #hearPost(post: Post): void {
+    if (!isSameProcess(post.to, this.#process)) return;
+    if (post.kind === 'letter') this.#hearLetter(post);
+    else if (this.#letters.settles(post)) this.#settleSends([post.id], 'delivered');
+  }
+
+  #hearLetter(letter: Letter): void {
+    const outcome = this.#letters.receive(letter, this.#presentViewId);
+    if (outcome === 'refused') return;
+    if (outcome === 'new') this.#effects.push({ do: 'hand-over', from: letter.from, body: letter.body });
+    this.#post(receiptOf(letter));
+  }
+
+  #settleSends(ids: readonly number[], outcome: SendOutcome): void {
+    for (const id of ids) this.#effects.push({ do: 'settle-send', id, outcome });
+  }
+
+  #attach(now: Instant): void {
+    const { places } = this.#settings;
+    const place = places[this.#turn % places.length];
+    this.#turn += 1;
+    if (place !== undefined) this.#attachTo(place, now);
+  }
+
+  #attachTo(place: string, now: Instant): void {
     this.#count += 1;
     const id = { name: this.name, incarnation: this.#incarnation, count: this.#count };
     this.#server = {
-      ...{ name, id, incarnation: undefined, echo: undefined, held: undefined, number: 0 },
+      ...{ place, name: undefined, id, incarnation: undefined, echo: undefined, held: undefined, number: 0 },
       ...{ answeredAt: now, common: undefined },
     };
-    this.#sendStamp(this.#server, now);
+    this.#stampAt = later(now, this.#durations.clients.stampMs);
+    this.#effects.push({ do: 'dial', place });
   }
 
-  #sendStamp({ name, id, incarnation, echo, number }: Server, now: Instant): void {
+  #sendStamp(server: Server, now: Instant): void {
     const { stampMs } = this.#durations.clients;
     this.#stampAt = later(now, stampMs * (0.9 + 0.2 * this.#settings.random()));
+    const { name, id, incarnation, echo, number } = server;
+    if (name === undefined) return;
     const isCountable = this.#isCountableBy(name, now);
-    this.#send(name, {
+    this.#send(server, {
       ...{
         kind: 'stamp',
         client: id,
@@ -213,6 +302,7 @@ export class Client implements Core<ClientEffect> {
         server: incarnation,
         echo,
         holds: number,
+        greatestNumber: this.#greatestNumber,
         isCountable,
       },
     });
@@ -255,8 +345,10 @@ export class Client implements Core<ClientEffect> {
     if (view.clients.some((client) => isSameAttachment(client, server.id))) {
       server.common = intersection(new Set(view.servers.map(({ name }) => name)), server.common);
       this.#view = view;
+      this.#greatestNumber = Math.max(this.#greatestNumber, greatestNumberIn(view.id));
       this.#state = 'in-view';
       this.#effects.push({ do: 'deliver-view', view });
+      this.#settleSends(this.#letters.failedBy(view.id), 'new-view');
     } else this.#startChange(now);
   }
 
@@ -277,18 +369,19 @@ export class Client implements Core<ClientEffect> {
     this.#actsUntil = NEVER;
     this.#startChange(now);
     if (server === undefined) return;
-    this.#send(server.name, { kind: 'detach', client: server.id });
-    this.#effects.push(trace('client-detached', { from: server.name }));
+    // Nothing was said to a place that was only dialled.
+    if (server.name !== undefined) this.#send(server, { kind: 'detach', client: server.id });
+    this.#effects.push(trace('client-detached', { from: server.name ?? server.place }));
     this.#server = undefined;
     if (server.common !== undefined)
       this.#countBefore(intersection(server.common, this.#countedBefore?.common), now);
     if (isAgain) {
-      this.#attachTo(server.name, now);
+      this.#attachTo(server.place, now);
       return;
     }
     // The next server at once, and after a round of all servers a pause, which doubles.
     this.#failures += 1;
-    const rounds = this.#failures / this.#settings.servers.length;
+    const rounds = this.#failures / this.#settings.places.length;
     const pauseMs = PAUSE_MS * 2 ** Math.min(rounds, 7) * this.#settings.random();
     this.#attachAt = Number.isInteger(rounds) ? later(now, pauseMs) : now;
   }
@@ -306,19 +399,20 @@ export class Client implements Core<ClientEffect> {
     this.#effects.push({ do: 'start-change' });
   }
 
-  #panicIfLate(now: Instant): void {
-    if (this.#state !== 'changing' || now - this.#changingSince < this.#durations.panicMs) return;
-    this.#state = 'panicking';
+  #endViewIfLate(now: Instant): void {
+    if (this.#state !== 'changing' || now - this.#changingSince < this.#durations.noViewAfterMs) return;
+    this.#state = 'no-view';
     this.#view = undefined;
-    this.#effects.push({ do: 'panic' });
+    this.#effects.push({ do: 'no-view' });
+    this.#settleSends(this.#letters.failedBy(undefined), 'no-view');
   }
 
   #idNow(): Attachment {
     return { name: this.name, incarnation: this.#incarnation, count: this.#count };
   }
 
-  #send(to: string, message: FromClient): void {
-    this.#effects.push({ do: 'send', to, message });
+  #send({ place }: Server, message: FromClient): void {
+    this.#effects.push({ do: 'send', to: place, message });
   }
 
   #take(): ClientEffect[] {

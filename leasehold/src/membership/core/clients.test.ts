@@ -26,7 +26,7 @@ function clientsOf(isServer: (name: string) => boolean): { clients: Clients; sen
 
 const stampAt = (ms: number): Stamp => ({
   ...{ kind: 'stamp', client: { name: 'x', incarnation, count: 1 }, to: 'a', stamp: instant(ms) },
-  ...{ server: incarnation, echo: undefined, holds: 0, isCountable: true },
+  ...{ server: incarnation, echo: undefined, holds: 0, greatestNumber: 0, isCountable: true },
 });
 
 const refusals = (sent: readonly ToClient[]): string[] =>
@@ -36,7 +36,7 @@ it('sends a view again to a client that does not say to hold the view', () => {
   const { clients, sent } = clientsOf(() => false);
   const members = membershipOf([{ name: 'a', incarnation, listVersion: 0 }]);
   const numbers = { greatestNumber: 1, sumOfNumbers: 1 };
-  clients.delivered({ ...members, ...numbers, id: '1', kept: [], clients: [] }, instant(0));
+  clients.delivered({ ...members, ...numbers, id: '1', kept: [], clients: [], parts: new Map() }, instant(0));
   for (const ms of [1, 501]) clients.receive('route', stampAt(ms), instant(ms));
   expect(sent.filter(({ kind }) => kind === 'view')).toHaveLength(2);
 });

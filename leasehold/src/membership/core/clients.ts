@@ -39,9 +39,10 @@ import {
   sortedByName,
 } from './attachment.ts';
 import type { Durations } from './durations.ts';
-import { type Incarnation, isSameIncarnation } from './incarnation.ts';
-import type { FromClient, Refusal, Stamp, ToClient } from './messages.ts';
-import type { View } from './view.ts';
+import { type Incarnation, isSameIncarnation, type MemberId } from './incarnation.ts';
+import { isSameProcess } from './letters.ts';
+import type { Detach, Post, Refusal, Stamp, ToClient } from './messages.ts';
+import type { MemberView } from './view.ts';
 import { ViewHistory } from './view-difference.ts';
 
 /** Clients of one server. A record with so many fits into a frame. */
@@ -157,7 +158,22 @@ export class Clients {
     return this.#provedUntil;
   }
 
-  receive(route: string, message: FromClient, now: Instant): void {
+  /** Whether this client of the own list says so: nobody speaks for another one. */
+  isFrom(client: Attachment, from: MemberId): boolean {
+    const attached = this.#attached.get(client.name);
+    return attached !== undefined && isSameAttachment(attached.id, client) && isSameProcess(client, from);
+  }
+
+  /** Passes a letter or a receipt on to an attached client. False if the process is not attached here. */
+  passOn(post: Post): boolean {
+    const attached = this.#attached.get(post.to.name);
+    if (attached === undefined || !isSameProcess(attached.id, post.to)) return false;
+    const [client, incarnation] = [attached.id, this.#server.incarnation()];
+    this.#server.sendToClient(attached.route, { kind: 'incoming', client, incarnation, post });
+    return true;
+  }
+
+  receive(route: string, message: Stamp | Detach, now: Instant): void {
     const { client } = message;
     const attached = this.#attached.get(client.name);
     if (message.kind === 'detach') {
@@ -189,7 +205,7 @@ export class Clients {
     }
   }
 
-  delivered(view: View, now: Instant): void {
+  delivered(view: MemberView, now: Instant): void {
     for (const [name, { id, until }] of this.#given) {
       const before = this.#givenBefore.get(name)?.until ?? NEVER;
       this.#givenBefore.set(name, { id, until: latest(before, until) });
@@ -252,8 +268,17 @@ export class Clients {
         const before = old[index];
         return before !== undefined && isSameAttachment(client, before);
       });
-    if (!isSame) this.#list = { version: this.#list.version + 1, clients };
+    if (!isSame) this.#list = { ...this.#list, version: this.#list.version + 1, clients };
     return !isSame;
+  }
+
+  /** True if the list has changed: the server takes part in this part of the toolkit, or no longer. */
+  takePart(part: string, takesPart: boolean): boolean {
+    const { version, clients, parts } = this.#list;
+    if (parts.includes(part) === takesPart) return false;
+    const others = parts.filter((each) => each !== part);
+    this.#list = { version: version + 1, clients, parts: takesPart ? [...others, part].sort() : others };
+    return true;
   }
 
   /** Gives no more leases, and asks the clients to go elsewhere. */

@@ -22,7 +22,7 @@ describe('the durations of a group', () => {
     [{ forgetMs: 1_000 }, 'forgetMs'],
   ])('are refused if they do not go together: %j', (options, option) => {
     expect(() => resolveDurations(options)).toThrow(
-      expect.objectContaining({ code: 'INVALID_OPTION', option }),
+      expect.objectContaining({ code: 'INVALID_OPTION', details: expect.objectContaining({ option }) }),
     );
   });
 });

@@ -7,7 +7,7 @@
  *     registration   with a registry, a server acts for registrationMs after sending a read that found the own entry; others wait for a hold
  */
 
-import { InvalidOptionError } from '../../runtime/errors.ts';
+import { invalidOption } from '../../runtime/errors.ts';
 import { holdMsOf } from '../../runtime/lease-time.ts';
 
 export interface Durations {
@@ -29,7 +29,7 @@ export interface Durations {
   /** How long a conflict lasts at least; doubled for each repetition up to {@link conflictMaxMs}. */
   readonly conflictMs: number;
   readonly conflictMaxMs: number;
-  readonly panicMs: number;
+  readonly noViewAfterMs: number;
   /** A record outside the own component is forgotten after this time. */
   readonly forgetMs: number;
   readonly clients: ClientDurations;
@@ -70,7 +70,7 @@ const DEFAULTS: Chosen = {
   doubtMs: 4_000,
   conflictMs: 3_000,
   conflictMaxMs: 60_000,
-  panicMs: 6_000,
+  noViewAfterMs: 6_000,
   forgetMs: 600_000,
 };
 
@@ -78,32 +78,19 @@ export function resolveDurations(options: DurationOptions = {}): Durations {
   const chosen = { ...DEFAULTS, ...options };
   for (const [name, value] of Object.entries(chosen)) {
     if (!(Number.isFinite(value) && value > 0)) {
-      throw new InvalidOptionError(name, value, 'it must be a positive number of milliseconds');
+      throw invalidOption(name, value, 'it must be a positive number of milliseconds');
     }
   }
   const { heartbeatMs, downMs, upMs, upMaxMs, leaseMs, suspensionToleranceMs, doubtMs } = chosen;
   if (downMs < 2 * heartbeatMs)
-    throw new InvalidOptionError(
-      'downMs',
-      downMs,
-      'it must be at least two heartbeats, or every loss cuts a link',
-    );
+    throw invalidOption('downMs', downMs, 'it must be at least two heartbeats, or every loss cuts a link');
   if (leaseMs < downMs)
-    throw new InvalidOptionError(
-      'leaseMs',
-      leaseMs,
-      'it must not be shorter than downMs, or views stop acting first',
-    );
-  if (upMaxMs < upMs) throw new InvalidOptionError('upMaxMs', upMaxMs, 'it must not be less than upMs');
-  if (doubtMs < leaseMs)
-    throw new InvalidOptionError('doubtMs', doubtMs, 'it must not be shorter than leaseMs');
+    throw invalidOption('leaseMs', leaseMs, 'it must not be shorter than downMs, or views stop acting first');
+  if (upMaxMs < upMs) throw invalidOption('upMaxMs', upMaxMs, 'it must not be less than upMs');
+  if (doubtMs < leaseMs) throw invalidOption('doubtMs', doubtMs, 'it must not be shorter than leaseMs');
   const promiseMs = holdMsOf({ leaseMs, suspensionToleranceMs });
   if (chosen.forgetMs < 2 * promiseMs)
-    throw new InvalidOptionError(
-      'forgetMs',
-      chosen.forgetMs,
-      'it must be at least twice as long as a promise',
-    );
+    throw invalidOption('forgetMs', chosen.forgetMs, 'it must be at least twice as long as a promise');
   const registrationHoldMs = holdMsOf({ leaseMs: chosen.registrationMs, suspensionToleranceMs });
   return { ...chosen, promiseMs, registrationHoldMs, clients: clientDurationsOf(chosen) };
 }
@@ -122,8 +109,8 @@ function clientDurationsOf({ leaseMs, suspensionToleranceMs }: Chosen): ClientDu
 }
 
 /**
- * A message that is not acknowledged leads to a new view or to panic within this time of sending, on a process that runs:
+ * A message that is not acknowledged leads to the end of the view within this time of sending, on a process that runs:
  * the doubt, the change that follows it, and the heartbeats at which both are noticed.
  */
-export const fateSharingMs = ({ doubtMs, panicMs, heartbeatMs }: Durations): number =>
-  doubtMs + panicMs + 3 * heartbeatMs;
+export const fateSharingMs = ({ doubtMs, noViewAfterMs, heartbeatMs }: Durations): number =>
+  doubtMs + noViewAfterMs + 3 * heartbeatMs;

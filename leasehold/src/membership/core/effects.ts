@@ -3,7 +3,7 @@
 import type { TraceEffect } from '../../runtime/trace.ts';
 import type { MemberId } from './incarnation.ts';
 import type { Datagram, Message, ToClient } from './messages.ts';
-import type { View } from './view.ts';
+import type { MemberView } from './view.ts';
 
 export type MemberEffect =
   | { readonly do: 'send'; readonly to: string; readonly message: Message }
@@ -11,9 +11,9 @@ export type MemberEffect =
   | { readonly do: 'send-to-client'; readonly to: string; readonly message: ToClient }
   /** The present view is about to end: be careful. */
   | { readonly do: 'start-change' }
-  | { readonly do: 'deliver-view'; readonly view: View }
-  /** No view could be agreed on in time. The next view ends the panic. */
-  | { readonly do: 'panic' }
+  | { readonly do: 'deliver-view'; readonly view: MemberView }
+  /** No view could be agreed on in time. The next view ends that. */
+  | { readonly do: 'no-view' }
   /** Enter this incarnation in the registry. Only in a group with a registry, and once for each incarnation. */
   | { readonly do: 'register'; readonly as: MemberId }
   /** End the registration of every incarnation before, and the attempt to register one. */
@@ -27,7 +27,8 @@ export type MemberEffect =
   | { readonly do: 'name-taken'; readonly by: MemberId }
   | TraceEffect;
 
-export type SendOutcome = 'delivered' | 'new-view' | 'panic';
+/** `unknown`: a message with a client at one end was given up while the view goes on. */
+export type SendOutcome = 'delivered' | 'new-view' | 'no-view' | 'unknown';
 
 /** Whether a member may act: `acts`, or only with rights that were its alone all along (`continues`, see `chain.ts`), or not at all. */
 export type Standing = 'acts' | 'continues' | 'none';

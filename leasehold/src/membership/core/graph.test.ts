@@ -105,7 +105,7 @@ describe('a graph whose records change', () => {
     const self = { ...a, listVersion: 0 };
     const set = graph.membershipWith(self);
     expect(graph.membershipWith({ ...self })).toBe(set);
-    records.set('b', { record: record('b', [a], { list: { version: 1, clients: [] } }) });
+    records.set('b', { record: record('b', [a], { list: { version: 1, clients: [], parts: [] } }) });
     expect(graph.membershipWith(self).key).not.toBe(set.key);
     expect(graph.membershipWith({ ...self, listVersion: 1 }).key).not.toBe(graph.membershipWith(self).key);
   });

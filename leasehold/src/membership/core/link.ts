@@ -8,8 +8,10 @@
  *             echo                      upMs without a break
  *     down ───────────► rising ─────────────────────────────► up
  *      ▲                  │                                    │
- *      └──────────────────┴──── proof older than downMs, ◄─────┘
+ *      └──────────────────┴──── proof older than downMs*, ◄────┘
  *                               connection broken, peer restarted
+ *
+ * (*) Longer at a server that was itself late (`links.ts`).
  *
  * A link that breaks often would change the view each time. So each break doubles the time until the link counts as up
  * again, and each quiet minute halves that time.
@@ -103,10 +105,10 @@ export class Link {
     this.#clock = this.#newClock(); // This machine may have been suspended, and its clock stood still.
   }
 
-  /** Reads the clock. */
-  update(now: Instant, mayGoDown = true): void {
-    const { downMs, upMs, upMaxMs } = this.#durations;
-    if (now - this.#provenAt >= downMs) {
+  /** Reads the clock. @param provenForMs how long a proof lasts: longer than `downMs` for a server that has itself been late (`links.ts`) */
+  update(now: Instant, mayGoDown = true, provenForMs: number = this.#durations.downMs): void {
+    const { upMs, upMaxMs } = this.#durations;
+    if (now - this.#provenAt >= provenForMs) {
       if (mayGoDown && this.#state.kind !== 'down') this.break(now);
       return;
     }

@@ -30,17 +30,33 @@ describe('the links of a server', () => {
 
   it('stay up for two heartbeats after the process itself stood still, until a new stamp can have been echoed', () => {
     const links = provenLinks();
-    links.update(instant(2_100), 850);
-    links.update(instant(2_599), 0);
+    links.update(instant(6_100), 4_850);
+    links.update(instant(6_599), 0);
     expect(isUp(links)).toBe(true);
-    links.update(instant(2_600), 0);
+    links.update(instant(6_600), 0);
     expect(isUp(links)).toBe(false);
   });
 
-  it('go down all the same if the process is late all the time', () => {
+  it('go down later if the process itself was late lately, and after three times as long at the latest', () => {
     const links = provenLinks();
-    links.update(instant(2_100), 850);
-    links.update(instant(2_650), 300);
+    for (const ms of [1_250, 1_700, 2_150, 2_600, 3_050, 3_500, 3_950]) {
+      links.update(instant(ms), 200);
+      expect(isUp(links)).toBe(true);
+    }
+    links.update(instant(4_000), 200);
+    expect(isUp(links)).toBe(false);
+  });
+
+  it('go down after a second again once the process has been in time for a while', () => {
+    const links = provenLinks();
+    for (const ms of [1_300, 1_700]) links.update(instant(ms), 200);
+    for (let ms = 2_000; ms <= 6_000; ms += 250) {
+      links.to('b').prove(instant(ms), instant(ms));
+      links.update(instant(ms), 0);
+    }
+    links.update(instant(6_999), 0);
+    expect(isUp(links)).toBe(true);
+    links.update(instant(7_000), 0);
     expect(isUp(links)).toBe(false);
   });
 });

@@ -8,12 +8,17 @@ import type { MemberId } from './incarnation.ts';
 import { Link } from './link.ts';
 import type { ServerRecord } from './messages.ts';
 
+/** A proof of a link lasts so much longer at most, in `downMs`. */
+const LATENESS_MAX = 2;
+
 export class Links {
   #peers: readonly string[] = [];
   readonly #durations: Durations;
   readonly #links = new Map<string, Link>();
   /** When this server last noticed that the process had stood still. */
   #lateAt: Instant = instant(Number.NEGATIVE_INFINITY);
+  /** How late this server has been lately, from 0 to {@link LATENESS_MAX}. */
+  #lateness = 0;
 
   constructor(peers: readonly string[], durations: Durations) {
     this.#durations = durations;
@@ -49,12 +54,19 @@ export class Links {
    *
    * A process that stood still has sent no stamp that a peer could echo, and the peers' last heartbeats wait in the queues of the connections. So if the own heartbeat is more than one
    * heartbeat late, no link goes down for two heartbeats: until a stamp that is sent now has been echoed. A process that is late all the time judges half of the time.
+   *
+   * Where this process has to wait for a processor, its peers most likely wait too, or it has not read what they sent. So each heartbeat that is late by more than a quarter
+   * makes every proof last longer, up to three times as long, and each heartbeat in time takes an eighth of that back (decision 0111). A process that is never late finds a silent
+   * peer after `downMs`, as before.
    */
   update(now: Instant, lateMs: number): void {
-    const { heartbeatMs } = this.#durations;
+    const { heartbeatMs, downMs, doubtMs } = this.#durations;
     if (lateMs > heartbeatMs && now - this.#lateAt > 4 * heartbeatMs) this.#lateAt = now;
+    if (lateMs > heartbeatMs / 4) this.#lateness = Math.min(LATENESS_MAX, this.#lateness + 1);
+    else if (lateMs >= 0) this.#lateness = Math.max(0, this.#lateness - 1 / 8);
+    const provenForMs = Math.min(downMs * (1 + this.#lateness), doubtMs);
     const mayGoDown = now - this.#lateAt >= 2 * heartbeatMs;
-    for (const link of this.#links.values()) link.update(now, mayGoDown);
+    for (const link of this.#links.values()) link.update(now, mayGoDown, provenForMs);
   }
 
   /** The peers whose clocks run so fast or slow that no lease can rest on them. */
@@ -83,7 +95,7 @@ export class Links {
     for (const { name, isUp } of this.#links.values()) {
       if (isUp || this.#peers.includes(name)) continue;
       const newest = heard.newestOf(name);
-      if (newest === undefined || now - newest.at > this.#durations.panicMs) this.#links.delete(name);
+      if (newest === undefined || now - newest.at > this.#durations.noViewAfterMs) this.#links.delete(name);
     }
   }
 

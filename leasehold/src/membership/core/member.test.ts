@@ -4,6 +4,7 @@ import { resolveDurations } from './durations.ts';
 import type { MemberEffect } from './effects.ts';
 import { Member } from './member.ts';
 import type { ServerRecord } from './messages.ts';
+import { viewOf } from './view.ts';
 
 /** Servers whose messages arrive at once, until a link is cut; all clocks show the same. */
 class Group {
@@ -94,6 +95,35 @@ describe('a member', () => {
     expect(record?.cannotReach.map(({ name }) => name)).toEqual(['c']);
   });
 
+  it('tells all members of the next view in which parts of the toolkit it takes part', () => {
+    const group = new Group('a', 'b');
+    group.pass(5_000);
+    const [a, before] = [group.at('a'), group.at('b').view?.id];
+    group.do(a, a.takePart('limits', true, group.now));
+    group.do(a, a.takePart('limits', true, group.now));
+    for (const name of ['a', 'b']) {
+      expect(group.at(name).view?.id).not.toBe(before);
+      expect(group.at(name).view?.id).toBe(a.view?.id);
+      expect([...(group.at(name).view?.parts ?? [])]).toEqual([
+        ['a', ['limits']],
+        ['b', []],
+      ]);
+    }
+    group.pass(1_000);
+    group.do(a, a.takePart('limits', false, group.now));
+    expect(group.at('b').view?.parts.get('a')).toEqual([]);
+  });
+
+  it('waits for the proposal of a member whose list has changed since, so that one view has one list of each member', () => {
+    const group = new Group('a', 'b');
+    group.pass(5_000);
+    const records = ['a', 'b'].map((name) => group.at('a').records.get(name)?.record as ServerRecord);
+    const [own, other] = records as [ServerRecord, ServerRecord];
+    expect(viewOf(own.proposal, records, 'a')).toMatchObject({ id: group.at('a').view?.id });
+    const later = { ...other, list: { ...other.list, version: 1, parts: ['limits'] } };
+    expect(viewOf(own.proposal, [own, later], 'a')).toBeUndefined();
+  });
+
   it('sends to nobody outside its view, nor to itself', () => {
     const group = new Group('a', 'b');
     group.pass(5_000);
@@ -110,7 +140,7 @@ describe('a member', () => {
     group.do(a, a.leave(group.now));
     group.do(a, a.report('b', group.now));
     group.pass(1_000);
-    expect(group.told).toEqual(['a: 1 panic']);
+    expect(group.told).toEqual(['a: 1 no-view']);
     expect(a.records.get('a')?.record.hasLeft).toBe(true);
     expect(a.standing(group.now)).toBe('none');
   });

@@ -48,18 +48,32 @@ import {
   type MemberId,
   type Membership,
 } from './incarnation.ts';
+import { isSameProcess, Letters, processNamed, receiptOf } from './letters.ts';
 import { Links } from './links.ts';
 import type { MemberSettings } from './member-settings.ts';
 import type { State } from './member-state.ts';
-import type { FromClient, Heartbeat, Message, Packet, Proposal, ServerRecord, Word } from './messages.ts';
+import type {
+  FromClient,
+  Heartbeat,
+  Letter,
+  Message,
+  Packet,
+  Post,
+  Proposal,
+  ServerRecord,
+  Word,
+} from './messages.ts';
 import { Overlay } from './overlay.ts';
 import { Pace } from './pace.ts';
 import { Promises } from './promises.ts';
 import { RecordFlood } from './record-flood.ts';
 import { RecordTable } from './record-table.ts';
 import { Refutations } from './refutations.ts';
-import { isAgreed, type View, viewOf } from './view.ts';
+import { isAgreed, type MemberView, viewOf } from './view.ts';
 import { ViewLease } from './view-lease.ts';
+
+/** Half of the numbers that the wire takes (`wire/bounds.ts`). No client that lies may use up the rest: then no server could propose. */
+const CLIENT_NUMBER_MAX = 2 ** 43;
 
 export class Member implements Core<MemberEffect> {
   readonly #settings: MemberSettings;
@@ -70,6 +84,7 @@ export class Member implements Core<MemberEffect> {
   readonly #promises: Promises;
   readonly #conflicts: Conflicts;
   readonly #overlay: Overlay;
+  readonly #letters: Letters;
   readonly #clients: Clients;
   readonly #refutations = new Refutations();
   #incarnation: Incarnation;
@@ -93,6 +108,7 @@ export class Member implements Core<MemberEffect> {
     this.#settings = settings;
     this.#durations = durations;
     this.#incarnation = incarnation;
+    this.#table.raiseNumber(incarnation.startedMs);
     this.#links = new Links(peers, durations);
     this.registry = settings.registry && new ByRegistry(settings.registry);
     this.#flood = new RecordFlood(this.#table, this.#links, settings, (to, message) =>
@@ -106,6 +122,7 @@ export class Member implements Core<MemberEffect> {
       nextHop: (name) => this.#table.graph.nextHop(this.name, name),
       emit: (effect) => this.#effects.push(effect),
     });
+    this.#letters = new Letters({ repeatMs: durations.heartbeatMs, giveUpMs: durations.doubtMs });
     this.#clients = new Clients(durations, this.#serverOfClients());
     this.#state = { kind: 'changing', since: now, view: undefined };
     this.#heartbeatAt = now; // The first wake proposes, and says so to all peers.
@@ -129,8 +146,8 @@ export class Member implements Core<MemberEffect> {
     return this.#state.kind === 'left';
   }
 
-  /** The present view; during a change, the last one; undefined in panic. */
-  get view(): View | undefined {
+  /** The present view; during a change, the last one; undefined without one. */
+  get view(): MemberView | undefined {
     const state = this.#state;
     return state.kind === 'in-view' ? state.lease.view : state.kind === 'changing' ? state.view : undefined;
   }
@@ -191,6 +208,13 @@ export class Member implements Core<MemberEffect> {
   /** A message of a client, over this connection. */
   receiveFromClient(route: string, message: FromClient, now: Instant): MemberEffect[] {
     if (this.hasLeft) return this.#take();
+    if (message.kind === 'outgoing') {
+      if (this.#clients.isFrom(message.client, message.post.from)) this.#deliverPost(message.post);
+      return this.#take();
+    }
+    // Before the client is listed: the next view has a greater number than any that the client has had.
+    if (message.kind === 'stamp' && message.greatestNumber <= CLIENT_NUMBER_MAX)
+      this.#table.raiseNumber(message.greatestNumber);
     this.#clients.receive(route, message, now);
     this.#confirmIfClear(now);
     this.#answerClients(now);
@@ -262,16 +286,22 @@ export class Member implements Core<MemberEffect> {
   #leaveIfDrained(now: Instant): void {
     if (this.hasLeft || now < this.#clients.drainedAt) return;
     this.#state = { kind: 'left' };
-    this.#failSends(undefined, 'panic');
+    this.#failSends(undefined, 'no-view');
     this.#publish(now, true);
     if (this.registry !== undefined) this.#effects.push({ do: 'deregister' });
   }
 
-  /** Sends to a member of the present view. Undefined if there is no such member. */
+  /** Sends to a member or a client of the present view. Undefined if there is no such process. */
   send(name: string, body: Uint8Array, now: Instant): Sent {
     const to = this.#otherMember(name);
-    if (to === undefined) return { id: undefined, effects: this.#take() };
-    return { id: this.#overlay.begin(to, body, now), effects: this.#take() };
+    if (to !== undefined) return { id: this.#overlay.begin(to, body, now), effects: this.#take() };
+    const { view } = this;
+    const client = view && processNamed(view.clients, name);
+    if (view === undefined || client === undefined) return { id: undefined, effects: this.#take() };
+    const id = this.#overlay.nextId();
+    const route = { from: this.id, to: client, viewId: view.id };
+    this.#deliverPost(this.#letters.begin(id, route, body, now));
+    return { id, effects: this.#take() };
   }
 
   /** Sends to every other member of the present view; each message is acknowledged, or fails, by its own id. */
@@ -284,6 +314,15 @@ export class Member implements Core<MemberEffect> {
   datagram(name: string, channel: string, body: Uint8Array, isDirect: boolean): MemberEffect[] {
     const to = this.#otherMember(name);
     if (to !== undefined) this.#overlay.datagram(to, { kind: 'datagram', channel, body }, isDirect);
+    return this.#take();
+  }
+
+  /** From the next view on all members know that this server takes part in this part of the toolkit, or no longer. */
+  takePart(part: string, takesPart: boolean, now: Instant): MemberEffect[] {
+    if (this.hasLeft || this.#isLeaving || !this.#clients.takePart(part, takesPart)) return this.#take();
+    this.#settledChanges = -1;
+    // The first wake proposes.
+    if (this.#proposal !== undefined) this.#settle(now);
     return this.#take();
   }
 
@@ -314,7 +353,7 @@ export class Member implements Core<MemberEffect> {
     this.#publish(now);
     this.#review(now);
     this.#settle(now);
-    this.#panicIfLate(now);
+    this.#endViewIfLate(now);
     const component = this.#table.graph.component(this.name);
     const { digest } = this.#table.summary(this.name);
     const versions = this.#flood.versionsFor(this.#links.values(), this.name);
@@ -325,6 +364,7 @@ export class Member implements Core<MemberEffect> {
     for (const { name } of this.view?.members ?? [])
       if (this.#links.get(name)?.isUp !== true) this.#confirmOverOverlay(name, now);
     for (const id of this.#overlay.waitingIds()) this.#overlay.send(id);
+    this.#repeatLetters(now);
     this.#links.dropSilentGuests(this.#heard, now);
     this.#forget(component, now);
   }
@@ -479,15 +519,15 @@ export class Member implements Core<MemberEffect> {
     this.#confirmIfClear(now);
   }
 
-  #panicIfLate(now: Instant): void {
+  #endViewIfLate(now: Instant): void {
     const state = this.#state;
-    if (state.kind === 'changing' && now - state.since >= this.#durations.panicMs) this.#panic();
+    if (state.kind === 'changing' && now - state.since >= this.#durations.noViewAfterMs) this.#endView();
   }
 
-  #panic(): void {
-    this.#state = { kind: 'panicking' };
-    this.#effects.push({ do: 'panic' });
-    this.#failSends(undefined, 'panic');
+  #endView(): void {
+    this.#state = { kind: 'no-view' };
+    this.#effects.push({ do: 'no-view' });
+    this.#failSends(undefined, 'no-view');
   }
 
   // The registry.
@@ -506,7 +546,7 @@ export class Member implements Core<MemberEffect> {
 
   #loseRegistration(now: Instant): void {
     this.#startChange(now);
-    if (this.#state.kind === 'changing') this.#panic();
+    if (this.#state.kind === 'changing') this.#endView();
     this.#becomeIncarnation(laterIncarnation(this.#incarnation, this.#settings.random), now);
   }
 
@@ -578,12 +618,61 @@ export class Member implements Core<MemberEffect> {
     if (to.name !== this.name) this.#overlay.passOn(packet);
     else if (isSameIncarnation(to.incarnation, this.#incarnation)) {
       if (payload.kind === 'word') this.#hearWord(from.name, payload.word, now);
+      else if (payload.kind === 'post') this.#hearPost(payload.post);
       else this.#overlay.receive(from, payload);
     }
   }
 
-  #failSends(view: View | undefined, outcome: SendOutcome): void {
-    for (const id of this.#overlay.failedBy(view)) this.#effects.push({ do: 'settle-send', id, outcome });
+  #failSends(view: MemberView | undefined, outcome: SendOutcome): void {
+    this.#settleSends(this.#overlay.failedBy(view), outcome);
+    this.#settleSends(this.#letters.failedBy(view?.id), outcome);
+  }
+
+  #settleSends(ids: readonly number[], outcome: SendOutcome): void {
+    for (const id of ids) this.#effects.push({ do: 'settle-send', id, outcome });
+  }
+
+  // Letters of clients and to clients.
+
+  #repeatLetters(now: Instant): void {
+    this.#settleSends(this.#letters.givenUp(now), 'unknown');
+    for (const letter of this.#letters.due(this.#presentViewId, now)) this.#deliverPost(letter);
+  }
+
+  /** The view in which this server takes and repeats letters. Another incarnation is not in the view of the last one. */
+  get #presentViewId(): string | undefined {
+    return this.#state.kind === 'in-view' ? this.#state.lease.view.id : undefined;
+  }
+
+  /** From this server or one of its clients: to this server, or to the server of the receiver. */
+  #deliverPost(post: Post): void {
+    const server = this.#serverOf(post.to);
+    if (server === undefined || server.name === this.name) this.#hearPost(post);
+    else this.#overlay.route(server, { kind: 'post', post });
+  }
+
+  /** The member that is this process, or that lists this client. */
+  #serverOf(to: MemberId): MemberId | undefined {
+    const members = this.view?.members ?? [];
+    const isListed = (member: MemberId): boolean => {
+      const client = processNamed(this.#table.ofProcess(member)?.list.clients ?? [], to.name);
+      return client !== undefined && isSameProcess(client, to);
+    };
+    return members.find((member) => isSameProcess(member, to)) ?? members.find(isListed);
+  }
+
+  /** For this server, or for a client attached here. Not passed on to another server, so that a client that moves sends nothing in circles. */
+  #hearPost(post: Post): void {
+    if (!isSameProcess(post.to, this.id)) this.#clients.passOn(post);
+    else if (post.kind === 'letter') this.#hearLetter(post);
+    else if (this.#letters.settles(post)) this.#settleSends([post.id], 'delivered');
+  }
+
+  #hearLetter(letter: Letter): void {
+    const outcome = this.#letters.receive(letter, this.#presentViewId);
+    if (outcome === 'refused') return;
+    if (outcome === 'new') this.#effects.push({ do: 'hand-over', from: letter.from, body: letter.body });
+    this.#deliverPost(receiptOf(letter));
   }
 
   #send(to: string, message: Message): void {

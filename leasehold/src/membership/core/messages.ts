@@ -81,7 +81,33 @@ export type Payload =
       readonly body: Uint8Array;
     }
   | { readonly kind: 'acknowledgement'; readonly id: number }
-  | Datagram;
+  | Datagram
+  /** From a client of the sender, or for a client of the receiver. */
+  | { readonly kind: 'post'; readonly post: Post };
+
+/** A message of the application with a client at one end or at both; see `letters.ts`. */
+export interface Letter {
+  readonly kind: 'letter';
+  readonly from: MemberId;
+  readonly to: MemberId;
+  /** The view in which the letter was sent, and outside which no process hands the letter over. */
+  readonly viewId: string;
+  readonly id: number;
+  /** The sender waits for no message with a lower id any more. */
+  readonly oldestId: number;
+  readonly body: Uint8Array;
+}
+
+/** The letter with this id was handed over. */
+export interface Receipt {
+  readonly kind: 'receipt';
+  readonly from: MemberId;
+  readonly to: MemberId;
+  readonly viewId: string;
+  readonly id: number;
+}
+
+export type Post = Letter | Receipt;
 
 /** For a part of the toolkit that stands on the group, and that repeats lost messages. */
 export interface Datagram {
@@ -115,6 +141,8 @@ export interface Stamp {
   readonly echo: Instant | undefined;
   /** The view that the client holds, by the server's number; 0 for none. This acknowledges the view and ends every earlier one at the client. */
   readonly holds: number;
+  /** The greatest number in the id of a view that this client has had, at any server. The views that count the client have greater ones. */
+  readonly greatestNumber: number;
   /** Whether the server may list the client; see `client.ts`. */
   readonly isCountable: boolean;
 }
@@ -125,6 +153,21 @@ export interface Detach {
   readonly client: Attachment;
 }
 
+/** A client sends a letter or a receipt. The server passes it on, and keeps nothing. */
+export interface Outgoing {
+  readonly kind: 'outgoing';
+  readonly client: Attachment;
+  readonly post: Post;
+}
+
+/** A letter or a receipt for this client. */
+export interface Incoming {
+  readonly kind: 'incoming';
+  readonly client: Attachment;
+  readonly incarnation: Incarnation;
+  readonly post: Post;
+}
+
 export interface Answer {
   readonly kind: 'answer';
   /** The attachment that is answered. */
@@ -133,7 +176,7 @@ export interface Answer {
   /** The client's stamp that is answered, and the server's clock. */
   readonly stamp: Instant;
   readonly ownStamp: Instant;
-  /** The server's present view; 0 in panic. */
+  /** The server's present view; 0 without one. */
   readonly number: number;
   /** For how long the client may act in this view, from its stamp on; 0 for not at all. */
   readonly leaseMs: number;
@@ -161,6 +204,6 @@ export interface Refusal {
   readonly by: Attachment | undefined;
 }
 
-export type FromClient = Stamp | Detach;
-export type ToClient = Answer | ViewForClient | Refusal;
+export type FromClient = Stamp | Detach | Outgoing;
+export type ToClient = Answer | ViewForClient | Refusal | Incoming;
 export type AnyMessage = Message | FromClient | ToClient;

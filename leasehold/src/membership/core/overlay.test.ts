@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { instant } from '../../runtime/time.ts';
 import { membershipOf, type SetMember } from './incarnation.ts';
 import { Overlay, type Router } from './overlay.ts';
-import type { View } from './view.ts';
+import type { MemberView } from './view.ts';
 
 const idOf = (name: string, startedMs = 1): SetMember => ({
   name,
@@ -12,9 +12,9 @@ const idOf = (name: string, startedMs = 1): SetMember => ({
 const [a, b, c] = [idOf('a'), idOf('b'), idOf('c')];
 const body = new Uint8Array();
 const NO_ROUTER: Router = { self: () => a, nextHop: () => undefined, emit: () => {} };
-const viewOf = (...members: readonly SetMember[]): View => ({
+const viewOf = (...members: readonly SetMember[]): MemberView => ({
   ...membershipOf(members),
-  ...{ id: '1', greatestNumber: 1, sumOfNumbers: 1, kept: [], clients: [] },
+  ...{ id: '1', greatestNumber: 1, sumOfNumbers: 1, kept: [], clients: [], parts: new Map() },
 });
 const data = (id: number, oldestId: number) => ({ kind: 'data', id, oldestId, body }) as const;
 
@@ -28,7 +28,7 @@ describe('the sender of messages', () => {
     expect(overlay.acknowledged(b, id)).toBe(false);
   });
 
-  it('fails a message with a view without its receiver, or with panic', () => {
+  it('fails a message with a view without its receiver, or without a view', () => {
     const overlay = new Overlay(NO_ROUTER);
     const [toB, toC] = [overlay.add(b, body, instant(0)), overlay.add(c, body, instant(0))];
     expect(overlay.failedBy(viewOf(a, b, idOf('c', 2)))).toEqual([toC]);

@@ -7,24 +7,24 @@
  *
  *                   acknowledged                     ┌──► delivered
  *     send ──► waiting ─────────────────────────────►┘
- *                 │ doubtMs without one              next view, or panic
+ *                 │ doubtMs without one              next view, or none
  *                 ├──────────────► doubted ────────────────────────────► failed
- *                 └── a view without the receiver, or panic ───────────► failed
+ *                 └── a view without the receiver, or none ────────────► failed
  *
  * **Fate sharing.** A doubted message is a conflict with its receiver. A conflict takes one of the two servers out of the other's
- * proposal at once, so a change begins, and a change ends with a view or, after `panicMs`, with panic. A send never
+ * proposal at once, so a change begins, and a change ends with a view or, after `noViewAfterMs`, without one. A send never
  * fails on its own while the view of that send goes on.
  *
- * A server that becomes a new incarnation keeps its ids, and its receivers would take a repeated message for a new one. None is repeated:
- * no record lists the new incarnation yet, so the server is alone in its next view, which it delivers in the same step, and
- * everything that waited fails.
+ * A server that becomes a new incarnation keeps its ids, and its receivers would take a repeated message for a new one. So no message that waited is repeated
+ * ({@link Overlay.abandon}). Without a registry no record lists the new incarnation yet, the server is alone in its next view, which it delivers in the same step, and everything that
+ * waited fails. With a registry the server has no view until it is registered again, and reaches its receivers long before.
  */
 
 import type { Instant } from '../../runtime/time.ts';
 import { compareIncarnations, type Incarnation, isSameIncarnation, type MemberId } from './incarnation.ts';
 import type { MemberEffect } from './effects.ts';
 import type { Datagram, Packet, Payload } from './messages.ts';
-import type { View } from './view.ts';
+import type { MemberView } from './view.ts';
 
 /** A path of more hops than this is longer than any group of the supported size needs, unless a packet goes in circles. */
 export const HOPS_MAX = 8;
@@ -45,7 +45,7 @@ interface Received {
 }
 
 type Data = Extract<Payload, { kind: 'data' }>;
-type ForServer = Exclude<Payload, { kind: 'word' }>;
+type ForServer = Exclude<Payload, { kind: 'word' | 'post' }>;
 
 /** The server that sends and forwards. */
 export interface Router {
@@ -116,8 +116,14 @@ export class Overlay {
   }
 
   add(to: MemberId, body: Uint8Array, now: Instant): number {
+    const id = this.nextId();
+    this.#pending.set(id, { id, to, body, sentAt: now, isDoubted: false });
+    return id;
+  }
+
+  /** For messages of every kind, so that an id names one. */
+  nextId(): number {
     this.#lastId += 1;
-    this.#pending.set(this.#lastId, { id: this.#lastId, to, body, sentAt: now, isDoubted: false });
     return this.#lastId;
   }
 
@@ -175,14 +181,14 @@ export class Overlay {
 
   /**
    * This server has a new incarnation. Receivers know repeated messages by the incarnation of their sender, and would hand over again what the new
-   * one repeats. So no message is repeated, and all that wait fail with the next view or in panic, one of which follows.
+   * one repeats. So no message is repeated, and all that wait fail with the next view or when there is none, one of which follows.
    */
   abandon(): void {
     for (const pending of this.#pending.values()) pending.isDoubted = true;
   }
 
-  /** The messages that fail because of this view, or because of panic. */
-  failedBy(view: View | undefined): number[] {
+  /** The messages that fail because of this view, or because there is none. */
+  failedBy(view: MemberView | undefined): number[] {
     const failed: number[] = [];
     for (const { id, to, isDoubted } of this.#pending.values()) {
       const isMember = view?.members.some(

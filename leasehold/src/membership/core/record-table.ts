@@ -114,6 +114,11 @@ export class RecordTable {
     return overAt;
   }
 
+  /** A process that holds no record here has had a view with this number. */
+  raiseNumber(number: number): void {
+    this.#greatestNumber = Math.max(this.#greatestNumber, number);
+  }
+
   isNews(record: ServerRecord): boolean {
     const known = this.of(record.name);
     return known === undefined || isNewer(record, known);
@@ -132,7 +137,7 @@ export class RecordTable {
       this.graph.update(record.name);
       this.#edgesChangedAt = now;
     }
-    this.#greatestNumber = Math.max(this.#greatestNumber, record.proposal.number);
+    this.raiseNumber(record.proposal.number);
   }
 
   /** The versions of the records of this server's component, for a heartbeat, and their digest. Worked out once for each change. */

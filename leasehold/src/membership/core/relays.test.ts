@@ -11,7 +11,7 @@ const record = (name: string, ...links: readonly string[]): ServerRecord => ({
     sequence: 1,
     links: links.map(id),
     cannotReach: [],
-    list: { version: 0, clients: [] },
+    list: { version: 0, clients: [], parts: [] },
     hasLeft: false,
   },
   proposal: { ...membershipOf([]), number: 1, holdMs: 0, chain: [] },

@@ -8,10 +8,10 @@
 
 import { isLeased } from '../../runtime/lease-time.ts';
 import { earliest, instant, type Instant, later } from '../../runtime/time.ts';
-import type { View } from './view.ts';
+import type { MemberView } from './view.ts';
 
 export class ViewLease {
-  readonly view: View;
+  readonly view: MemberView;
   readonly deliveredAt: Instant;
   /** When every promise that a member gave to a server outside has run out. */
   readonly actsAt: Instant;
@@ -21,7 +21,7 @@ export class ViewLease {
   /** The oldest of these stamps; undefined if it is to be found again. Applications ask before every use, so the answer must be cheap. */
   #oldest: Instant | undefined;
 
-  constructor(view: View, self: string, times: { now: Instant; actsAt: Instant; leaseMs: number }) {
+  constructor(view: MemberView, self: string, times: { now: Instant; actsAt: Instant; leaseMs: number }) {
     this.view = view;
     this.deliveredAt = times.now;
     this.actsAt = times.actsAt;

@@ -20,6 +20,9 @@
  * **Another entry under the own name** with the own address is that of the process before, because this process has the port, and is replaced. With another address the
  * other process may live: the entry is left until its lease ends. An entry that is kept alive for longer than leases last means that the name is taken. A key of the own
  * name that is no registration belongs to somebody else, and is not overwritten: this server waits until the key is gone, and says so.
+ *
+ * **A change that is refused is asked for again after a pause**, which doubles with each refusal: an etcd without room, or one that denies access, answers reads as
+ * before, and each read would find the same change to be made. An entry of this process whose lease is not known to etcd, as after a backup that was put back in parts, is deleted by its key.
  */
 
 import type { EtcdAnswer, EtcdClient, EtcdRangeResult, EtcdTransactionResult } from '../../etcd/client.ts';
@@ -27,7 +30,7 @@ import { EpisodeLog } from '../../runtime/episode-log.ts';
 import { Lifetime } from '../../runtime/lifetime.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
-import { type Instant, later } from '../../runtime/time.ts';
+import { instant, type Instant, later } from '../../runtime/time.ts';
 import { type Incarnation, isSameIncarnation, type MemberId } from '../core/incarnation.ts';
 import { decodeEntry, encodeEntry, type Entry, type Found, keyOfEntry } from './entry.ts';
 
@@ -59,12 +62,15 @@ export interface KeeperEvents {
 
 /** Looks within a registration, if nothing changes and etcd answers at once. */
 const LOOKS = 4;
+/** The pause after the first refused change is half the time between two looks, and doubles so often. */
+const PAUSES_DOUBLED_MAX = 4;
 /** So many keys are never those of one group. */
 const KEYS_MAX = 1_000;
 /** The lease of a process that is gone ends within so many times its length, with etcd's own delays. */
 const LEASES_UNTIL_TAKEN = 3;
 
 const UNANSWERED = 'etcd does not answer: this server stops acting when its registration is over';
+const REFUSED = 'etcd refuses a change of the registration of this server: asking again after a pause';
 const UNREADABLE =
   'a registration in etcd was written by another version: no view is agreed on while it is there';
 const STRANGE =
@@ -95,6 +101,10 @@ export class RegistryKeeper {
   #last: Reading | undefined;
   #wasTold = false;
   #problem: string | undefined;
+  #refused: string | undefined;
+  /** How many changes were refused one after the other, and until when none is asked for. */
+  #refusals = 0;
+  #mayChangeAt: Instant = instant(Number.NEGATIVE_INFINITY);
   /** The own key, if that is no registration. */
   #obstacle: string | undefined;
   #occupied: { readonly by: Found; readonly since: Instant } | undefined;
@@ -114,6 +124,7 @@ export class RegistryKeeper {
   /** Why the last request was not answered, or this server cannot register; undefined if all is well. */
   get problem(): string | undefined {
     if (this.#problem !== undefined) return `no answer of etcd: ${this.#problem}`;
+    if (this.#refused !== undefined) return `etcd refuses to change the registration: ${this.#refused}`;
     const key = this.#obstacle;
     return key && `not registered: the key ${key} in etcd is no registration under a lease; delete that key`;
   }
@@ -232,9 +243,10 @@ export class RegistryKeeper {
     const isOurs = own?.process === process;
     if (this.#obstacle !== undefined) return;
     if (own === undefined || isOurs) this.#occupied = undefined;
+    if (this.#options.runtime.now() < this.#mayChangeAt) return;
     if (own !== undefined && isOurs) {
       const isWanted = wanted !== undefined && isSameIncarnation(own.incarnation, wanted.id.incarnation);
-      if (!isWanted) this.#revoke(own.lease);
+      if (!isWanted) this.#revoke(own.lease, () => this.#delete(own));
     } else if (own !== undefined && own.address !== address) this.#wait(own);
     else if (wanted !== undefined && !wanted.isAsking && !wanted.hasFailed) {
       this.#episodes.over(OCCUPIED);
@@ -258,11 +270,12 @@ export class RegistryKeeper {
     client.grant(
       Math.ceil(registrationMs / 1_000),
       this.#timeoutMs,
-      this.#hearing((granted) => {
+      this.#changing((granted) => {
         wanted.isAsking = false;
-        if (granted === undefined) return;
-        if (wanted !== this.#wanted) return this.#revoke(granted.lease);
-        wanted.lease = granted.lease;
+        if (granted.kind !== 'done') return;
+        const { lease } = granted.value;
+        if (wanted !== this.#wanted) return this.#revoke(lease);
+        wanted.lease = lease;
         this.#lookSoon();
       }),
     );
@@ -278,10 +291,10 @@ export class RegistryKeeper {
     client.transact(
       { compare: [{ key, modRevision: before }], success: [put], failure: [] },
       this.#timeoutMs,
-      this.#lifetime.hearing((answer: EtcdAnswer<EtcdTransactionResult>) => {
+      this.#changing((answer: EtcdAnswer<EtcdTransactionResult>) => {
         wanted.isAsking = false;
-        if (answer.kind === 'refused' && answer.refusal.reason === 'no-lease') wanted.hasFailed = true;
-        if (wanted === this.#wanted) this.#lookSoon();
+        if (isWithoutLease(answer)) wanted.hasFailed = true;
+        if (wanted === this.#wanted && (answer.kind === 'done' || wanted.hasFailed)) this.#lookSoon();
       }),
     );
   }
@@ -301,13 +314,46 @@ export class RegistryKeeper {
     );
   }
 
-  /** If this fails, the next look finds the entry again. */
-  #revoke(lease: string): void {
+  /** If this fails, the next look finds the entry again. @param withoutLease etcd knows no such lease */
+  #revoke(lease: string, withoutLease: () => void = () => this.#lookSoon()): void {
     this.#options.client.revoke(
       lease,
       this.#timeoutMs,
-      this.#hearing(() => this.#lookSoon()),
+      this.#changing((answer) => {
+        if (answer.kind === 'done') this.#lookSoon();
+        else if (isWithoutLease(answer)) withoutLease();
+      }),
     );
+  }
+
+  #delete({ name, revision }: Found): void {
+    const { client, prefix } = this.#options;
+    const key = keyOfEntry(prefix, name);
+    client.transact(
+      { compare: [{ key, modRevision: revision }], success: [{ do: 'delete', key }], failure: [] },
+      this.#timeoutMs,
+      this.#changing((answer) => {
+        if (answer.kind === 'done') this.#lookSoon();
+      }),
+    );
+  }
+
+  /** Hears the answer to a change. After a refusal, or without an answer, the next change waits; an ended lease is no refusal. */
+  #changing<T>(hear: (answer: EtcdAnswer<T>) => void): (answer: EtcdAnswer<T>) => void {
+    return this.#lifetime.hearing((answer) => {
+      if (answer.kind === 'done') {
+        this.#refusals = 0;
+        this.#refused = undefined;
+        this.#episodes.over(REFUSED);
+      } else if (!isWithoutLease(answer)) {
+        this.#refused = whyNot(answer);
+        this.#episodes.met(REFUSED, { why: this.#refused });
+        const pauseMs = (this.#everyMs / 2) * 2 ** Math.min(this.#refusals, PAUSES_DOUBLED_MAX);
+        this.#refusals += 1;
+        this.#mayChangeAt = later(this.#options.runtime.now(), pauseMs);
+      }
+      hear(answer);
+    });
   }
 
   /** Undefined: etcd did not answer, or refused. */
@@ -318,15 +364,18 @@ export class RegistryKeeper {
         this.#episodes.over(UNANSWERED);
         return hear(answer.value);
       }
-      const why = answer.refusal?.message ?? (answer.kind === 'unknown' ? answer.why : '');
-      if (answer.refusal?.reason !== 'no-lease') {
-        this.#problem = why;
-        this.#episodes.met(UNANSWERED, { why });
-      }
+      this.#problem = whyNot(answer);
+      this.#episodes.met(UNANSWERED, { why: this.#problem });
       hear(undefined);
     });
   }
 }
+
+const whyNot = (answer: Exclude<EtcdAnswer<unknown>, { kind: 'done' }>): string =>
+  answer.refusal?.message ?? (answer.kind === 'unknown' ? answer.why : '');
+
+const isWithoutLease = (answer: EtcdAnswer<unknown>): boolean =>
+  answer.kind !== 'done' && answer.refusal?.reason === 'no-lease';
 
 const contentsOf = (reading: Reading | undefined): string =>
   (reading?.registrations ?? []).map(({ name, revision }) => `${name}@${revision}`).join();

@@ -4,54 +4,54 @@
  * Nothing is decided here. A callback of the application runs at the end of the turn, outside the core.
  */
 
-import { NameTakenError } from '../../node/mesh/errors.ts';
+import { nameInUse } from '../../node/mesh/errors.ts';
+import { HandleEvents } from '../../node/service/handle-events.ts';
+import type { Service } from '../../node/service/service.ts';
 import type { TcpDialer } from '../../node/tcp/dial.ts';
 import { Condition } from '../../runtime/condition.ts';
 import { alarmOn, Driver } from '../../runtime/driver.ts';
 import { EpisodeLog } from '../../runtime/episode-log.ts';
 import type { LeaseholdError } from '../../runtime/errors.ts';
+import {
+  type CallOptions,
+  Closing,
+  type Event,
+  type EventsOptions,
+  type Handle,
+} from '../../runtime/handle.ts';
 import { showAs } from '../../runtime/inspection.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import { pause } from '../../runtime/pause.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { SuspensionGuard } from '../../runtime/suspension.ts';
+import type { Instant } from '../../runtime/time.ts';
+import { waitWithin } from '../../runtime/wait-within.ts';
 import { Client, type ClientEffect, type ClientSettings } from '../core/client.ts';
-import type { AnyMessage } from '../core/messages.ts';
+import { closed, notAMember, noView } from '../core/errors.ts';
+import type { AnyMessage, ToClient } from '../core/messages.ts';
 import type { ClientView } from '../core/view-difference.ts';
-import { LeftGroupError } from '../errors.ts';
 import { encodeMessage } from '../wire/codec.ts';
-import type { ClientCallbacks, GroupView } from './group.ts';
-import type { GroupState } from './status.ts';
-
-export interface GroupClientStatus {
-  readonly name: string;
-  readonly group: string;
-  readonly leaseMs: number;
-  readonly state: GroupState;
-  /** How long the client has been in this state. */
-  readonly stateForMs: number;
-  readonly standing: 'acts' | 'none';
-  /** The server to which the client is attached. */
-  readonly server: string | undefined;
-  readonly view: GroupView | undefined;
-  /** Why servers cannot be reached, by name. */
-  readonly problems: Readonly<Record<string, string>>;
-  readonly counters: { readonly views: number; readonly changes: number; readonly panics: number };
-}
+import { Callbacks } from './callbacks.ts';
+import { Sends } from './sends.ts';
+import { clientService } from './service/service.ts';
+import { type GroupClientStatus, type GroupServer, clientStatusOf, Troubles } from './status.ts';
+import type { GroupCallbacks, View } from './view.ts';
 
 /** @internal */
 export interface GroupClientDependencies {
   readonly settings: ClientSettings;
   readonly group: string;
-  readonly peers: ReadonlyMap<string, string>;
   readonly runtime: Runtime;
   readonly logger: Logger;
   readonly dialer: TcpDialer<Uint8Array, AnyMessage>;
-  readonly callbacks: ClientCallbacks;
+  /** The name of the server that is connected at this address; the error says why there is none that may be used. */
+  serverAt(address: string): string | LeaseholdError | undefined;
+  readonly callbacks: GroupCallbacks;
   atEndOfTurn(callback: () => void): void;
 }
 
-export class GroupClient implements AsyncDisposable {
+/** This process as a client of a group: in views through one of the servers, and without a port. */
+export class GroupClient implements Handle<GroupClientStatus> {
   readonly name: string;
   readonly group: string;
   readonly #use: GroupClientDependencies;
@@ -59,19 +59,28 @@ export class GroupClient implements AsyncDisposable {
   readonly #driver: Driver<ClientEffect>;
   readonly #guard: SuspensionGuard;
   readonly #episodes: EpisodeLog;
+  readonly #callbacks: Callbacks;
+  readonly #events: HandleEvents<'membership'>;
+  readonly #sends: Sends;
+  readonly #troubles = new Troubles();
   readonly #changed = new Condition();
-  readonly #counters = { views: 0, changes: 0, panics: 0 };
+  readonly #closing = new Closing();
+  readonly #counters = { views: 0, changes: 0, noViews: 0 };
   /** The same object for as long as the view lasts. */
-  #view: GroupView | undefined;
-  #stateSince: number;
-  #closing: Promise<void> | undefined;
+  #view: View | undefined;
+  #stateSince: Instant;
+  #end: Disposable | undefined;
 
   /** @internal */
   constructor(use: GroupClientDependencies) {
-    const { settings, runtime, logger, dialer, peers } = use;
+    const { settings, runtime, logger, dialer } = use;
     this.name = settings.name;
     this.group = use.group;
     this.#use = use;
+    const { startedMs, nonce } = settings.incarnation;
+    this.#events = new HandleEvents(`${startedMs}.${nonce}`, use.group, runtime);
+    this.#callbacks = new Callbacks(logger, use.atEndOfTurn);
+    this.#sends = new Sends(runtime);
     this.#guard = new SuspensionGuard(runtime, settings.durations.suspensionToleranceMs);
     this.#episodes = new EpisodeLog(logger, runtime);
     this.#stateSince = runtime.now();
@@ -85,41 +94,50 @@ export class GroupClient implements AsyncDisposable {
       suspended: () => logger.warn('the machine was suspended; this client attaches itself anew'),
       afterInput: () => this.#changed.look(),
     });
-    const names = new Map([...peers].map(([name, address]) => [address, name]));
     dialer.listen((address, message) => {
-      const server = names.get(address);
-      if (server === undefined || this.#occupantOf(address, server) !== undefined) return;
-      if (message.kind !== 'answer' && message.kind !== 'view' && message.kind !== 'refusal') return;
-      this.#driver.input((now) => this.#core.receive(server, message, now));
+      if (isToClient(message)) this.#driver.input((now) => this.#core.receive(address, message, now));
     });
     this.#driver.input((now) => this.#core.wake(now));
   }
 
-  /** The present view; the last one while this client waits for the next; undefined in panic and before the first view. */
-  get view(): GroupView | undefined {
+  /** The present view; the last one while this client waits for the next; undefined without one. */
+  get view(): View | undefined {
     return this.#core.view === undefined ? undefined : this.#view;
   }
 
-  /** Whether this client may act in this view at this instant. Reads the clock. Ask right before each use, and use the answer for nothing later. */
-  standing(view: GroupView | undefined = this.view): 'acts' | 'none' {
+  /** Whether this client may act in this view at this instant; it never `continues`. Reads the clock. Ask right before each use, and use the answer for nothing later. */
+  standing(view: View | undefined = this.view): 'acts' | 'none' {
     const now = this.#use.runtime.now();
     if (view === undefined || this.#core.view?.id !== view.id) return 'none';
-    if (this.#closing !== undefined || this.#guard.looksSuspended(now)) return 'none';
+    if (this.#closing.isOver || this.#guard.looksSuspended(now)) return 'none';
     return this.#core.standing(now);
   }
 
-  /** Resolves with the view once this client acts in one. @throws the signal's reason */
-  async acting(signal?: AbortSignal): Promise<GroupView> {
-    return this.#changed.until(() => {
-      this.#throwIfClosed();
-      const { view } = this;
-      return view !== undefined && this.standing(view) === 'acts' ? view : undefined;
-    }, signal);
+  /**
+   * Resolves with the view once this client acts in one.
+   *
+   * @throws {UnavailableError} when the time is over
+   * @throws {ClosedError} if this process leaves the group before that
+   */
+  acting(options: CallOptions = {}): Promise<View> {
+    const { runtime } = this.#use;
+    return waitWithin(runtime, ['membership', 'a view in which this client acts'], options, (signal) =>
+      this.#changed.until(() => {
+        this.#throwIfClosed();
+        const { view } = this;
+        return view !== undefined && this.standing(view) === 'acts' ? view : undefined;
+      }, signal),
+    );
+  }
+
+  /** Resolves once this client acts. @throws as `acting` */
+  async ready(options: CallOptions = {}): Promise<void> {
+    await this.acting(options);
   }
 
   /** Every view from now on, the present one first. A slow reader misses views in between, and always gets the newest. */
-  async *views(signal?: AbortSignal): AsyncGenerator<GroupView, void, undefined> {
-    let last: GroupView | undefined;
+  async *watch({ signal }: { signal?: AbortSignal | undefined } = {}): AsyncGenerator<View, void, undefined> {
+    let last: View | undefined;
     for (;;) {
       last = await this.#changed.until(() => {
         this.#throwIfClosed();
@@ -129,90 +147,147 @@ export class GroupClient implements AsyncDisposable {
     }
   }
 
+  /**
+   * Resolves when the process of the server or client has handed the message over, which it does in the present view only. Otherwise rejects with the next view, without a view, or
+   * after `doubtMs`. Messages go over the server of this client.
+   *
+   * @throws {UnavailableError} `NOT_A_MEMBER`, `NO_VIEW`, `BUSY`: nothing was sent
+   * @throws {InvalidArgumentError} `TOO_LARGE` above 64 KiB: nothing was sent
+   * @throws {OutcomeUnknownError} `VIEW_CHANGED`, `OUTCOME_UNKNOWN` if the message was not acknowledged; it may have arrived
+   * @throws {ClosedError} if this process leaves or has left the group
+   */
+  async send(to: string, message: Uint8Array | string, options: CallOptions = {}): Promise<void> {
+    options.signal?.throwIfAborted();
+    this.#throwIfClosed();
+    const bytes = this.#sends.bytesOf(message, 1);
+    let sent: Promise<void> | undefined;
+    this.#driver.input((now) => {
+      const { id, effects } = this.#core.send(to, bytes, now);
+      if (id !== undefined) sent = this.#sends.add(id, to, bytes.length, options);
+      return effects;
+    });
+    if (sent !== undefined) return await sent;
+    const { view } = this;
+    const others = [...(view?.members ?? []), ...(view?.clients ?? [])];
+    // During a change there is nobody to send over, although the receiver is in the last view.
+    throw view === undefined || (to !== this.name && others.includes(to))
+      ? noView()
+      : notAMember(to, others, this.name);
+  }
+
   status(): GroupClientStatus {
-    const { peers, dialer, runtime, settings } = this.#use;
-    const problems: Record<string, string> = {};
-    for (const [name, address] of peers) {
-      const occupant = this.#occupantOf(address, name);
-      const problem = occupant === undefined ? dialer.problems().get(address)?.message : `is ${occupant}`;
-      if (problem !== undefined) problems[name] = problem;
-    }
-    return {
-      ...{ name: this.name, group: this.group, leaseMs: settings.durations.leaseMs, problems },
+    const { dialer, runtime, settings } = this.#use;
+    const now = runtime.now();
+    const servers = settings.places.map((address): GroupServer => {
+      const name = this.#use.serverAt(address);
+      const refusal = typeof name === 'object' ? name.message : undefined;
+      return {
+        ...{ address, name: typeof name === 'string' ? name : undefined },
+        problem: refusal ?? dialer.problems().get(address)?.message,
+      };
+    });
+    return clientStatusOf({
+      ...{ name: this.name, instance: this.group, leaseMs: settings.durations.leaseMs, servers },
       ...{ state: this.#core.state, standing: this.standing(), server: this.#core.server, view: this.view },
-      stateForMs: Math.round(runtime.now() - this.#stateSince),
-      counters: { ...this.#counters },
-    };
+      ...{ waiting: this.#sends.count, counters: { ...this.#counters } },
+      stateForMs: Math.round(now - this.#stateSince),
+      troubledMs: (address) => this.#troubles.forMs(address, now),
+    });
+  }
+
+  /** What happened to this client: `membership.view`, `.view-ending`, `.no-view`, `.left`. Ends when it is closed. */
+  events(options: EventsOptions = {}): AsyncIterable<Event> {
+    return this.#events.follow(options);
+  }
+
+  /** Resolves when this client has left the group: with the reason, if another process has its name. */
+  get closed(): Promise<LeaseholdError | undefined> {
+    return this.#closing.closed;
   }
 
   /** Leaves the group: the next view is without this client, and waits for no lease of it. */
   close(): Promise<void> {
-    this.#closing ??= this.#close(undefined);
-    return this.#closing;
+    return this.#closing.close(() => this.#leave(undefined));
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close();
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
   }
 
   /** @internal */
-  disconnected(address: string): void {
-    for (const [name, its] of this.#use.peers)
-      if (its === address) this.#driver.input((now) => this.#core.connectionBroke(name, now));
+  toService(): Service {
+    return clientService({ status: () => this.status(), log: this.#events.log });
   }
 
-  /** The name of the server at an address, if it is not the wanted one. */
-  #occupantOf(address: string, wanted: string): string | undefined {
-    const member = this.#use.dialer.welcome(address)?.greeting['member'];
-    return member === undefined || member === wanted ? undefined : member;
+  /** @internal Ends with this handle. */
+  endsWith(end: Disposable): void {
+    this.#end = end;
+  }
+
+  /** @internal There is a connection to this address, or none any more. */
+  serverIs(address: string, state: 'connected' | 'disconnected'): void {
+    this.#troubles.note(address, state !== 'connected', this.#use.runtime.now());
+    if (state === 'connected') this.#connected(address);
+    else this.#driver.input((now) => this.#core.connectionBroke(address, now));
+  }
+
+  #connected(address: string): void {
+    const name = this.#use.serverAt(address);
+    if (typeof name === 'string') this.#driver.input((now) => this.#core.connected(address, name, now));
+    if (typeof name !== 'object') return;
+    this.#episodes.happened(
+      `server ${address}`,
+      'the process at this address is no server that this client may use',
+      {
+        address,
+        why: name.message,
+      },
+    );
+    this.#driver.input((now) => this.#core.connectionBroke(address, now));
   }
 
   #execute(effect: ClientEffect): void {
-    const { callbacks, logger } = this.#use;
+    const { callbacks, logger, dialer } = this.#use;
     if (effect.do === 'send') {
-      this.#send(effect.to, effect.message);
+      for (const frame of encodeMessage(effect.message)) dialer.send(effect.to, frame);
       return;
     }
-    if (this.#closing !== undefined) return;
+    // What was acknowledged is handed over, also while this client leaves.
+    if (this.#closing.isOver && effect.do !== 'hand-over') return;
     switch (effect.do) {
+      case 'dial':
+        dialer.connect(effect.place);
+        dialer.hurry(effect.place); // The core has waited for as long as is right.
+        this.#connected(effect.place);
+        return;
+      case 'hand-over':
+        this.#callbacks.call(callbacks.onMessage, effect.from.name, effect.body);
+        return;
+      case 'settle-send':
+        this.#sends.settle(effect.id, effect.outcome);
+        return;
       case 'start-change':
         this.#enter('changes');
-        this.#call(callbacks.onStartChange);
+        this.#events.tell('membership.view-ending', { view: this.#view?.id ?? null });
+        this.#callbacks.call(callbacks.onViewEnding);
         return;
       case 'deliver-view':
         this.#deliver(effect.view);
         return;
-      case 'panic':
-        this.#enter('panics');
-        logger.warn('no server counts this client in a view; this client panics until the next view', {
+      case 'no-view':
+        this.#enter('noViews');
+        this.#events.tell('membership.no-view');
+        logger.warn('no server counts this client in a view; this client has no view until the next one', {
           name: this.name,
         });
-        this.#call(callbacks.onPanic);
+        this.#callbacks.call(callbacks.onNoView);
         return;
       case 'name-taken':
-        this.#closing ??= this.#close(new NameTakenError(this.name));
+        this.#fail(nameInUse(this.name));
         return;
       default:
         logger.debug(effect.event.what, effect.event.facts);
     }
-  }
-
-  #send(to: string, message: AnyMessage): void {
-    const { peers, dialer } = this.#use;
-    const address = peers.get(to);
-    if (address === undefined) return;
-    const occupant = this.#occupantOf(address, to);
-    if (occupant !== undefined) {
-      const facts = { server: to, address, occupant };
-      this.#episodes.happened(
-        `occupant ${to}`,
-        'another server is at the address of this one: mend peers',
-        facts,
-      );
-      return;
-    }
-    dialer.hurry(address); // The core has waited for as long as is right.
-    for (const frame of encodeMessage(message)) dialer.send(address, frame);
   }
 
   #deliver({ id, servers, clients }: ClientView): void {
@@ -222,48 +297,50 @@ export class GroupClient implements AsyncDisposable {
     const view = { id, members, clients: clients.map(({ name }) => name), kept: [], lost };
     this.#view = view;
     this.#enter('views');
+    this.#events.tell('membership.view', { view: id, members, clients: clients.length, lost });
     logger.info('new view', { id, members: members.join(', '), clients: clients.length });
-    this.#call(callbacks.onView, view);
+    this.#callbacks.call(callbacks.onView, view);
   }
 
-  #enter(counter: 'views' | 'changes' | 'panics'): void {
+  #enter(counter: 'views' | 'changes' | 'noViews'): void {
     this.#counters[counter] += 1;
     this.#stateSince = this.#use.runtime.now();
   }
 
-  #call<Given extends unknown[]>(callback: ((...given: Given) => void) | undefined, ...given: Given): void {
-    if (callback === undefined) return;
-    const failed = (error: unknown): void =>
-      this.#use.logger.error('a callback of the application failed', {
-        why: error instanceof Error ? error.message : String(error),
-      });
-    this.#use.atEndOfTurn(() => {
-      try {
-        void Promise.resolve(callback(...given) as unknown).catch(failed);
-      } catch (error) {
-        failed(error);
-      }
-    });
-  }
-
   #throwIfClosed(): void {
-    if (this.#closing !== undefined) throw new LeftGroupError();
+    if (this.#closing.isOver) throw closed();
   }
 
-  async #close(why: LeaseholdError | undefined): Promise<void> {
-    const { logger, callbacks, runtime, dialer, settings } = this.#use;
-    if (why !== undefined) logger.error(why.message, { code: why.code });
-    // Not inside the input that may have led here.
-    await Promise.resolve();
+  /** This client cannot go on, and leaves. */
+  #fail(why: LeaseholdError): void {
+    if (this.#closing.isOver) return;
+    this.#use.logger.error(why.message, { code: why.code });
+    this.#closing.fail(why);
+    void this.#closing
+      .close(() => this.#leave(why))
+      .catch((error: unknown) => this.#use.logger.error('leaving the group failed', { why: String(error) }));
+  }
+
+  async #leave(why: LeaseholdError | undefined): Promise<void> {
+    const { runtime, dialer, settings } = this.#use;
+    this.#end?.[Symbol.dispose]();
+    this.#events.tell('membership.left', { why: why?.message ?? null });
     this.#driver.input((now) => this.#core.leave(now));
+    this.#sends.end();
     this.#changed.look();
     // The farewell has to leave before the connection ends.
     await pause(runtime, settings.durations.heartbeatMs / 5);
     this.#driver.stop();
     this.#episodes[Symbol.dispose]();
     await dialer[Symbol.asyncDispose]();
-    this.#call(callbacks.onEnd, why);
+    this.#events.close();
   }
 }
 
 showAs(GroupClient, 'GroupClient', (client) => client.status());
+
+const isToClient = (message: AnyMessage): message is ToClient =>
+  message.kind === 'answer' ||
+  message.kind === 'view' ||
+  message.kind === 'refusal' ||
+  message.kind === 'incoming';

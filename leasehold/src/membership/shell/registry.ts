@@ -10,10 +10,11 @@ import { EtcdUnavailableError, PrefixInUseError } from '../../etcd/errors.ts';
 import { connectEtcd, type EtcdConnection } from '../../etcd/shell/connection.ts';
 import { randomId } from '../../node/id.ts';
 import { parseAddress } from '../../node/tcp/address.ts';
-import { ConfigMismatchError } from '../../node/mesh/errors.ts';
-import { InvalidOptionError } from '../../runtime/errors.ts';
+import { configMismatch } from '../../node/mesh/errors.ts';
+import { invalidOption, type LeaseholdError } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
-import { checkOptionNames, type OptionNames } from '../../runtime/option-names.ts';
+import * as is from '../../runtime/option-kinds.ts';
+import { type OptionTable, optional, required, resolveOptions } from '../../runtime/option-table.ts';
 import { pause } from '../../runtime/pause.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { later } from '../../runtime/time.ts';
@@ -25,7 +26,7 @@ import { agreedOf } from './settings.ts';
 /** Where the servers of a group are registered, if views come from etcd. */
 export interface GroupEtcd {
   /** `etcd://10.0.0.1:2379,10.0.0.2:2379/prefix`, or `etcds://…` for TLS; `user:password@` may come first. */
-  address: string;
+  url: string;
 
   /** Certificates of the authorities for etcd, as a path or PEM. @default those that come with Node */
   ca?: string | undefined;
@@ -42,51 +43,35 @@ export interface GroupEtcd {
    * @default twice `leaseMs`, in whole seconds, and at least 2_000
    */
   ttlMs?: number | undefined;
-
-  /** How long to wait for an etcd that does not answer when the server starts. @default 10_000 */
-  openWithinMs?: number | undefined;
 }
 
-const OPTIONS: OptionNames<GroupEtcd> = {
-  ...{ address: true, ca: true, cert: true, key: true, ttlMs: true, openWithinMs: true },
+/** @internal */
+export const GROUP_ETCD_OPTIONS: OptionTable<GroupEtcd> = {
+  url: required(is.string),
+  ca: optional(is.string, 'the authorities that come with Node'),
+  cert: optional(is.string),
+  key: optional(is.string),
+  ttlMs: optional(is.anything(), 'twice `leaseMs`, in whole seconds, at least 2,000'),
 };
 
 const TTL_MS = { least: 2_000, most: 600_000 };
-const OPEN_WITHIN_MS = 10_000;
 const LOOK_AGAIN_MS = 300;
 
-/** @throws {InvalidOptionError} */
+/** @throws {InvalidArgumentError} */
 export function checkGroupEtcd(etcd: string | GroupEtcd): GroupEtcd {
-  if (typeof etcd === 'string') return { address: etcd };
-  if (typeof etcd !== 'object' || etcd === null || typeof etcd.address !== 'string')
-    throw new InvalidOptionError(
-      'etcd',
-      etcd,
-      "it must be an address, as 'etcd://10.0.0.1:2379/prefix', or have one",
-    );
-  checkOptionNames('etcd.', etcd, OPTIONS);
-  const { openWithinMs } = etcd;
-  if (openWithinMs !== undefined && !(Number.isFinite(openWithinMs) && openWithinMs > 0))
-    throw new InvalidOptionError(
-      'etcd.openWithinMs',
-      openWithinMs,
-      'it must be a positive number of milliseconds',
-    );
-  return etcd;
+  if (typeof etcd === 'string') return { url: etcd };
+  if (typeof etcd !== 'object' || etcd === null)
+    throw invalidOption('etcd', etcd, "it must be a URL, as 'etcd://10.0.0.1:2379/prefix', or have one");
+  return resolveOptions('etcd.', etcd, GROUP_ETCD_OPTIONS);
 }
 
-/** @throws {InvalidOptionError} */
+/** @throws {InvalidArgumentError} */
 export function ttlMsOf({ ttlMs }: GroupEtcd, leaseMs: number): number {
   const { least, most } = TTL_MS;
   if (ttlMs === undefined) return Math.max(least, Math.ceil((2 * leaseMs) / 1_000) * 1_000);
   if (!Number.isInteger(ttlMs) || ttlMs % 1_000 !== 0 || ttlMs < least || ttlMs > most)
-    throw new InvalidOptionError(
-      'etcd.ttlMs',
-      ttlMs,
-      `it must be whole seconds, from ${least} to ${most} ms`,
-    );
-  if (ttlMs < leaseMs)
-    throw new InvalidOptionError('etcd.ttlMs', ttlMs, 'it must not be shorter than leaseMs');
+    throw invalidOption('etcd.ttlMs', ttlMs, `it must be whole seconds, from ${least} to ${most} ms`);
+  if (ttlMs < leaseMs) throw invalidOption('etcd.ttlMs', ttlMs, 'it must not be shorter than leaseMs');
   return ttlMs;
 }
 
@@ -129,21 +114,21 @@ export class RegistryConnection implements AsyncDisposable {
   }
 
   /**
-   * @throws {InvalidOptionError} for the address or a certificate
+   * @throws {InvalidArgumentError} for the URL or a certificate
    * @throws {EtcdUnavailableError} if etcd does not answer, or denies access
    * @throws {PrefixInUseError} if a key there is no registration
-   * @throws {ConfigMismatchError} if a registered server has other settings
+   * @throws {RefusedError} `CONFIG_MISMATCH` if a registered server has other settings
    */
   static async open(
     etcd: GroupEtcd,
     use: Registering,
-    signal: AbortSignal | undefined,
+    { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal: AbortSignal | undefined },
   ): Promise<RegistryConnection> {
-    const { address, ca, cert, key, openWithinMs = OPEN_WITHIN_MS } = etcd;
-    const connection = connectEtcd({ address, option: 'etcd', ca, cert, key }, use);
+    const { url, ca, cert, key } = etcd;
+    const connection = connectEtcd({ address: url, option: 'etcd', ca, cert, key }, use);
     const opened = new RegistryConnection(connection, use);
     try {
-      await opened.#lookFirst(openWithinMs, signal);
+      await opened.#lookFirst(timeoutMs, signal);
     } catch (error) {
       connection[Symbol.dispose]();
       throw error;
@@ -173,7 +158,7 @@ export class RegistryConnection implements AsyncDisposable {
   }
 
   /** A setting of this registered server that differs from ours. */
-  mismatch({ name, settings }: Found): ConfigMismatchError | undefined {
+  mismatch({ name, settings }: Found): LeaseholdError | undefined {
     for (const [setting, value] of Object.entries(this.#settings)) {
       const theirs = settings[setting];
       if (theirs === value) continue;
@@ -181,13 +166,13 @@ export class RegistryConnection implements AsyncDisposable {
         [this.#use.name, value],
         [name, theirs],
       ] as const;
-      return new ConfigMismatchError(this.#use.group, { setting, values });
+      return configMismatch(this.#use.group, { setting, values });
     }
     return undefined;
   }
 
   /** Why this server must not go on: an earlier registration has other settings. */
-  mismatchIn({ registrations }: Reading): ConfigMismatchError | undefined {
+  mismatchIn({ registrations }: Reading): LeaseholdError | undefined {
     const own = registrations.find(({ name }) => name === this.#use.name);
     for (const each of registrations) {
       const error = own === undefined || each.revision < own.revision ? this.mismatch(each) : undefined;

@@ -49,7 +49,8 @@ export class Calm {
     }
     for (const server of servers) if (random.chance(0.85)) this.#group.startServer(server);
     for (const client of this.#group.clients) {
-      if (client.core?.state === 'left') client.process.crash();
+      if (client.core?.state === 'left' || client.as !== client.name) client.process.crash();
+      if (client.as !== client.name) continue; // The second process under a name has ended.
       this.#group.startClient(client);
     }
     if (random.chance(0.5)) this.#cutForGood();
@@ -72,7 +73,7 @@ export class Calm {
   #clientsAreInViews(): void {
     const { world, servers, clients, checker } = this.#group;
     if (!servers.some(({ process }) => process.alive)) return;
-    for (const client of clients) {
+    for (const client of clients.filter(({ as, name }) => as === name)) {
       const counting = servers.filter(({ member }) =>
         member?.view?.clients.some(({ name }) => name === client.name),
       );
@@ -116,7 +117,7 @@ export class Calm {
     for (const { etcdFaults } of servers) Object.assign(etcdFaults, noFaults());
   }
 
-  /** With a registry: the servers of one part act in one view, and all others panic. */
+  /** With a registry: the servers of one part act in one view, and all others have no view. */
   #onePartActs(): void {
     const { world, servers } = this.#group;
     const alive = servers.filter(({ process }) => process.alive);

@@ -2,11 +2,13 @@
 
 import type { Random } from '../../sim/random.ts';
 import { Calm } from './calm.ts';
+import { ClientTroubles } from './client-troubles.ts';
 import { EtcdChaos } from './etcd-chaos.ts';
 import { drawRate, drawWorld } from './drawn-world.ts';
 import { GroupWorld } from './group-world.ts';
 import type { ClientProcess } from './client.ts';
 import type { Server } from './server.ts';
+import { Stalls } from './stalls.ts';
 import { Stories } from './stories.ts';
 
 /** So many events are never needed, unless servers talk for ever. */
@@ -41,6 +43,9 @@ export class Chaos {
     }
     if (drawn.story !== undefined) new Stories(group, world.random.fork('stories')).begin(drawn.story);
     if (group.etcd !== undefined) new EtcdChaos(group, group.etcd).begin();
+    if (drawn.hasClientTroubles === true)
+      new ClientTroubles(group, world.random.fork('troubles of clients')).begin();
+    if (drawn.kind === 'stalled') new Stalls(group, world.random.fork('stalls')).begin();
     const [client] = group.clients;
     if (drawn.hasRestarts === true && client !== undefined)
       world.every([3_000, 5_000], () => this.#restartAndLeave(client));

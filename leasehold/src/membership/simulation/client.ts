@@ -9,14 +9,18 @@ import type { World } from '../../sim/world.ts';
 import { Client, type ClientEffect } from '../core/client.ts';
 import type { Durations } from '../core/durations.ts';
 import type { AnyMessage } from '../core/messages.ts';
+import type { SentMessage } from './server.ts';
 
 export interface ClientObserver {
   /** An effect of a client, at the instant at which it is carried out. */
   clientDoes(client: ClientProcess, effect: ClientEffect): void;
+  sent(client: ClientProcess, message: SentMessage): void;
 }
 
 export interface ClientOptions {
   readonly name: string;
+  /** The name under which the process joins. @default the own one */
+  readonly as?: string | undefined;
   readonly servers: readonly string[];
   readonly durations: Durations;
   readonly network: Network<AnyMessage>;
@@ -27,7 +31,10 @@ export interface ClientOptions {
 
 export class ClientProcess {
   readonly world: World;
+  /** Of the process, which is its place in the network. */
   readonly name: string;
+  /** The name under which the process joins: two processes may use one. */
+  readonly as: string;
   readonly process: SimProcess;
   /** Until when, by true time, the process was stopped at some instant. */
   stoppedUntilMs: number = Number.NEGATIVE_INFINITY;
@@ -39,6 +46,7 @@ export class ClientProcess {
   constructor(world: World, options: ClientOptions) {
     this.world = world;
     this.name = options.name;
+    this.as = options.as ?? options.name;
     this.#options = options;
     this.process = new SimProcess(world, {
       name: options.name,
@@ -70,18 +78,40 @@ export class ClientProcess {
     this.process.suspend(ms);
   }
 
+  /** The connection to a server breaks, and only the client notices. */
+  losesConnection(server: string): void {
+    this.process.perform(() => this.#driver?.input((now) => this.#core?.connectionBroke(server, now) ?? []));
+  }
+
+  send(to: string, body: Uint8Array): void {
+    this.process.perform(() =>
+      this.#driver?.input((now) => {
+        const core = this.#core;
+        if (core === undefined) return [];
+        const { id, effects } = core.send(to, body, now);
+        const viewId = core.view?.id ?? '';
+        if (id !== undefined) this.#options.observer.sent(this, { id, to, viewId, body });
+        return effects;
+      }),
+    );
+  }
+
   leave(): void {
     this.process.perform(() => this.#driver?.input((now) => this.#core?.leave(now) ?? []));
   }
 
   #start(runtime: SimRuntime): void {
-    const { name, servers, durations, network, observer } = this.#options;
+    const { servers, durations, network, observer } = this.#options;
     const guard = new SuspensionGuard(runtime, durations.suspensionToleranceMs);
     const incarnation = {
       startedMs: Math.floor(runtime.wallMs()),
       nonce: Math.floor(runtime.random() * 2 ** 32),
     };
-    const settings = { name, incarnation, servers, durations, random: () => runtime.random() };
+    // In these worlds the place of a server is its name.
+    const settings = {
+      ...{ name: this.as, incarnation, places: servers, durations },
+      random: () => runtime.random(),
+    };
     const core = new Client(settings, runtime.now());
     this.#guard = guard;
     this.#core = core;
@@ -95,14 +125,20 @@ export class ClientProcess {
       alarm: (wake) => runtime.alarm(wake),
       suspended: () => this.world.count('suspensions noticed'),
       execute: (effect) => {
+        if (effect.do === 'dial') driver.input((now) => core.connected(effect.place, effect.place, now));
         if (effect.do === 'send') transport.send(effect.to, effect.message);
         observer.clientDoes(this, effect);
       },
     });
     this.#driver = driver;
     transport.listen((from, message) => {
-      if (message.kind === 'answer' || message.kind === 'view' || message.kind === 'refusal')
-        driver.input((now) => core.receive(from, message, now));
+      switch (message.kind) {
+        case 'answer':
+        case 'view':
+        case 'refusal':
+        case 'incoming':
+          driver.input((now) => core.receive(from, message, now));
+      }
     });
     driver.input((now) => core.wake(now));
   }

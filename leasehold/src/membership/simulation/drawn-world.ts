@@ -13,16 +13,21 @@
  *
  *  - `usurped`: a server acts; its way to etcd is slow or cut while etcd ends its lease early, and another server, which cannot reach the first, registers.
  *
- * One world of 25 plays one of the stories of `stories.ts`, and one of 25 is drawn for a store that goes back:
+ * One world of 24 is drawn for a machine with too few processors:
  *
- *  - `restored`: two servers of which one is registered; etcd is put back from a backup (`restored-etcd.ts`).
+ *  - `stalled`: timers are late, and processes stand still now and then (`stalls.ts`).
+ *
+ * One world of twelve has troubles of clients only (`client-troubles.ts`).
+ *
+ * Two worlds of 25 play one of the stories of `stories.ts`, and one of 25 is drawn for a store that goes back:
+ *
+ *  - `restored`: two or three servers, parted, of which one side is registered; etcd is put back from a backup (`restored-etcd.ts`).
  */
 
 import { CLOCK_RATE_BOUND } from '../../runtime/clock-rates.ts';
 import type { LinkFaults } from '../../sim/network.ts';
 import { Random } from '../../sim/random.ts';
 import { type Durations, resolveDurations } from '../core/durations.ts';
-import type { Story } from './stories.ts';
 
 export type WorldKind =
   | 'mixed'
@@ -31,7 +36,23 @@ export type WorldKind =
   | 'deaf-middle'
   | 'data-lost'
   | 'usurped'
-  | 'restored';
+  | 'restored'
+  | 'stalled';
+
+export interface DrawnClient {
+  readonly name: string;
+  readonly rate: number;
+  /** The name under which the process joins, if that is another one. */
+  readonly as?: string;
+}
+
+/** How late timers are in a stalled world, at most. */
+export const TIMERS_LATE_MS = 200;
+
+/** A process with this at the end of its name is another one of the client whose name is before. */
+export const SECOND = ' again';
+
+export type Story = 'unheard-change' | 'two-suspensions' | 'first-views-lost' | 'unacknowledged';
 
 export interface DrawnWorld {
   readonly kind: WorldKind;
@@ -39,7 +60,7 @@ export interface DrawnWorld {
   readonly registry?: { readonly hasLastingAddress: boolean } | undefined;
   readonly names: readonly string[];
   /** The clients, each with the rate of its clock. */
-  readonly clients?: readonly { readonly name: string; readonly rate: number }[] | undefined;
+  readonly clients?: readonly DrawnClient[] | undefined;
   readonly durations: Durations;
   readonly links: Partial<LinkFaults>;
   /** How fast each server's clock runs; the fastest at most {@link CLOCK_RATE_BOUND} times as fast as the slowest. */
@@ -49,14 +70,20 @@ export interface DrawnWorld {
   readonly chaosMs: number;
   /** A server of a client restarts and leaves again and again, and nothing else goes wrong: no other draw meets this in so short a time. */
   readonly hasRestarts?: true;
+  /** Only clients have troubles (`client-troubles.ts`). */
+  readonly hasClientTroubles?: true;
   /** A story that is played again and again (`stories.ts`), and nothing else goes wrong. */
   readonly story?: Story;
 }
+
+/** One seed in so many draws a world in which processes only wait for a processor. */
+const STALLED_OF_SEEDS = 24;
 
 /** One seed in so many draws such a world; the worlds of all others stay as they were. */
 const RESTARTS_OF_SEEDS = 24;
 const RESTORED_OF_SEEDS = 25;
 const STORY_OF_SEEDS = 25;
+const CLIENT_TROUBLES_OF_SEEDS = 12;
 
 const SLOWEST = 1 / Math.sqrt(CLOCK_RATE_BOUND);
 const FASTEST = Math.sqrt(CLOCK_RATE_BOUND);
@@ -74,6 +101,10 @@ export function drawWorld(seed: number): DrawnWorld {
   if (seed % RESTARTS_OF_SEEDS === 0) return drawRestarts(new Random(seed).fork('restarts'));
   if (seed % RESTORED_OF_SEEDS === 13) return drawRestored(new Random(seed).fork('restored'));
   if (seed % STORY_OF_SEEDS === 21) return drawStory(seed);
+  if (seed % STORY_OF_SEEDS === 20) return drawLostFrames(seed);
+  if (seed % STALLED_OF_SEEDS === 11) return drawStalled(new Random(seed).fork('stalled'));
+  if (seed % CLIENT_TROUBLES_OF_SEEDS === 7)
+    return drawClientTroubles(new Random(seed).fork('troubles of clients'));
   const random = new Random(seed).fork('drawn world');
   const hasRegistry = seed % REGISTRY_EVERY === 2;
   const drawn = random.pick<WorldKind>([...Array<WorldKind>(9).fill('mixed'), ...DANGERS]);
@@ -108,13 +139,36 @@ function drawRestarts(random: Random): DrawnWorld {
   return { ...quietWorld(names), kind: 'mixed', clients, rates: names.map(() => FASTEST), hasRestarts: true };
 }
 
+function drawStalled(random: Random): DrawnWorld {
+  const names = Array.from({ length: random.integer(2, 4) }, (_, index) => `s${index}`);
+  return {
+    ...quietWorld(names),
+    kind: 'stalled',
+    rates: names.map(() => drawRate(random)),
+    lateMs: TIMERS_LATE_MS,
+  };
+}
+
+function drawClientTroubles(random: Random): DrawnWorld {
+  const names = Array.from({ length: random.integer(1, 3) }, (_, index) => `s${index}`);
+  const clients: DrawnClient[] = Array.from({ length: random.integer(1, 2) }, (_, index) => ({
+    name: `c${index}`,
+    rate: drawRate(random),
+  }));
+  const second = { name: `c0${SECOND}`, as: 'c0', rate: drawRate(random) };
+  return {
+    ...{ ...quietWorld(names), kind: 'mixed', rates: names.map(() => drawRate(random)) },
+    ...{ clients: [...clients, second], hasClientTroubles: true },
+  };
+}
+
 function drawRestored(random: Random): DrawnWorld {
-  const names = ['s0', 's1'];
+  const names = random.fork('a third server').chance(0.4) ? ['s0', 's1', 's2'] : ['s0', 's1'];
   return {
     ...{ ...quietWorld(names), kind: 'restored', registry: { hasLastingAddress: random.chance(0.5) } },
     durations: resolveDurations({ conflictMaxMs: 6_000, doubtMs: 4_600 }),
     ...{ chaosMs: 36_000, rates: names.map(() => drawRate(random)) },
-    clients: random.chance(0.5) ? [{ name: 'c0', rate: SLOWEST }] : [],
+    clients: random.chance(0.5) && names.length === 2 ? [{ name: 'c0', rate: SLOWEST }] : [],
   };
 }
 
@@ -130,6 +184,22 @@ function drawStory(seed: number): DrawnWorld {
 }
 
 const hasNoDrawnFaults = (kind: WorldKind): boolean => kind !== 'mixed' && kind !== 'slow-pair';
+
+/** One story after the other: the frame that is lost carries a view, or an acknowledgement. */
+function drawLostFrames(seed: number): DrawnWorld {
+  const random = new Random(seed).fork('lost frames');
+  const isOfViews = Math.floor(seed / STORY_OF_SEEDS) % 2 === 0;
+  const names = Array.from({ length: random.integer(isOfViews ? 1 : 2, 3) }, (_, index) => `s${index}`);
+  const world = { ...quietWorld(names), kind: 'mixed', rates: names.map(() => drawRate(random)) } as const;
+  if (isOfViews) {
+    const clients = ['c0', 'c1'].map((name) => ({ name, rate: drawRate(random) }));
+    return { ...world, clients, story: 'first-views-lost' };
+  }
+  return {
+    ...{ ...world, registry: { hasLastingAddress: random.chance(0.5) }, story: 'unacknowledged' },
+    durations: resolveDurations({ conflictMaxMs: 6_000, doubtMs: 4_600 }),
+  };
+}
 
 function sizeOf(kind: WorldKind, random: Random): number {
   if (kind === 'mixed') return random.integer(2, 6);

@@ -35,7 +35,8 @@ export class EtcdChaos {
       new RestoredEtcd(this.#group, this.#etcd, this.#random).begin();
       return;
     }
-    if (drawn.kind === 'data-lost') return; // Else something new happens before a message is overdue.
+    // Else something new happens before a message is overdue, or ends a story.
+    if (drawn.kind === 'data-lost' || drawn.story !== undefined) return;
     const faults = this.#random.integer(3, 10);
     for (let fault = 0; fault < faults; fault++)
       world.at(this.#random.between(1_000, drawn.chaosMs), () => this.#fault());

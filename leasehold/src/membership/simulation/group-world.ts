@@ -33,16 +33,19 @@ export class GroupWorld {
     this.network = new Network(this.world, { faults: drawn.links });
     const { names, durations, lateMs } = drawn;
     const { servers, clients, network } = this;
-    this.checker = new Checker(this.world, { servers, clients, etcd: this.etcd }, durations, lateMs);
+    const actors = { servers, clients, etcd: this.etcd, maxServers: names.length };
+    this.checker = new Checker(this.world, actors, durations, lateMs);
     names.forEach((name, index) => {
       this.add(name, names, drawn.rates[index]);
     });
-    for (const { name, rate } of drawn.clients ?? []) {
+    for (const { name, rate, as } of drawn.clients ?? []) {
       const clock = this.#clock(name, rate);
-      const options = { name, servers: names, durations, lateMs, network, observer: this.checker, clock };
+      const options = { name, as, servers: names, durations, lateMs, network, observer: this.checker, clock };
       clients.push(new ClientProcess(this.world, options));
     }
     this.world.every([150, 600], () => this.#useApplication());
+    const letters = this.world.random.fork('letters');
+    if (clients.length > 0) this.world.every([50, 400], () => this.#useClients(letters));
   }
 
   /** A server that has not started yet. @param names the servers to dial; the own name does not count */
@@ -65,7 +68,8 @@ export class GroupWorld {
     for (const server of this.servers)
       this.world.after(this.random.between(0, 300), () => this.startServer(server));
     for (const client of this.clients)
-      this.world.after(this.random.between(0, 3_000), () => this.startClient(client));
+      if (client.as === client.name)
+        this.world.after(this.random.between(0, 3_000), () => this.startClient(client));
   }
 
   startClient(client: ClientProcess): void {
@@ -86,13 +90,32 @@ export class GroupWorld {
     });
   }
 
+  /** A client writes to any process of its view, or a server to a client. */
+  #useClients(random: Random): void {
+    const client = random.pick(this.clients);
+    const server = random.pick(this.servers);
+    const { view } = client.core ?? {};
+    const body = this.#nextBody();
+    if (random.chance(0.4)) server.send(client.as, body);
+    else if (view !== undefined && client.process.running)
+      client.send(random.pick([...view.servers, ...view.clients]).name, body);
+  }
+
   #useApplication(): void {
     const server = this.random.pick(this.servers);
     const { member } = server;
     if (member?.view === undefined || !server.process.running) return;
-    this.#bodies += 1;
-    const body = new TextEncoder().encode(`message ${this.#bodies}`);
     const isBroadcast = this.random.chance(0.2);
-    server.send(isBroadcast ? undefined : this.random.pick(member.view.members).name, body);
+    this.write(server, isBroadcast ? undefined : this.random.pick(member.view.members).name);
+  }
+
+  /** A server sends another message, to one member or to all. */
+  write(server: Server, to: string | undefined): void {
+    server.send(to, this.#nextBody());
+  }
+
+  #nextBody(): Uint8Array {
+    this.#bodies += 1;
+    return new TextEncoder().encode(`message ${this.#bodies}`);
   }
 }

@@ -14,10 +14,13 @@ const DOUBTS = 'membership/core/doubts.ts';
 const FLOOD = 'membership/core/record-flood.ts';
 const GRAPH = 'membership/core/graph.ts';
 const HEARD = 'membership/core/heard-words.ts';
+const LETTERS = 'membership/core/letters.ts';
+const LINKS = 'membership/core/links.ts';
 const MEMBER = 'membership/core/member.ts';
 const OVERLAY = 'membership/core/overlay.ts';
 const PROMISES = 'membership/core/promises.ts';
 const REMOVAL = 'membership/core/removal.ts';
+const SHARDS = 'membership/core/shards.ts';
 const TABLE = 'membership/core/record-table.ts';
 const VIEW = 'membership/core/view.ts';
 const LEASE = 'membership/core/view-lease.ts';
@@ -31,6 +34,15 @@ export const mutants: readonly Mutant[] = [
     file: MEMBER,
     from: '    if (linkEcho !== undefined) {\n      this.#refute(linkEcho.incarnation, now);',
     to: '    link.prove(now);\n    if (linkEcho !== undefined) {\n      this.#refute(linkEcho.incarnation, now);',
+  },
+  {
+    name: 'late-server-accuses',
+    promise: 'views-last',
+    story:
+      'A server that waited for a processor takes its peers, which wait for the processor now, for silent.',
+    file: LINKS,
+    from: 'Math.min(downMs * (1 + this.#lateness), doubtMs);',
+    to: 'Math.min(downMs, doubtMs + this.#lateness);',
   },
   {
     name: 'edge-by-one-side',
@@ -108,6 +120,14 @@ export const mutants: readonly Mutant[] = [
     file: MEMBER,
     from: 'const number = this.#table.greatestNumber + 1;',
     to: 'const number = (this.#proposal?.number ?? 0) + 1;',
+  },
+  {
+    name: 'number-of-a-client-ignored',
+    promise: 'ids-grow',
+    story: 'A client moves to a server that has just started, and the ids of its views begin anew.',
+    file: MEMBER,
+    from: "if (message.kind === 'stamp' && message.greatestNumber <= CLIENT_NUMBER_MAX)",
+    to: "if (message.kind === 'stamp' && message.greatestNumber <= 0 * CLIENT_NUMBER_MAX)",
   },
   {
     name: 'id-without-digest',
@@ -224,7 +244,7 @@ export const mutants: readonly Mutant[] = [
     story: 'A suspended machine goes on with leases that its clock shows as valid.',
     file: MEMBER,
     from: "    if (this.#state.kind === 'left') return this.#take();\n    this.#promises.suspended(now);",
-    to: "    if (this.#state.kind !== 'panicking') return this.#take();\n    this.#promises.suspended(now);",
+    to: "    if (this.#state.kind !== 'no-view') return this.#take();\n    this.#promises.suspended(now);",
   },
   {
     name: 'promises-forgotten-by-suspension',
@@ -294,6 +314,22 @@ export const mutants: readonly Mutant[] = [
     to: "doubted(sources, lease, now)) this.#failSends(member === undefined ? undefined : this.view, 'new-view');",
   },
   {
+    name: 'packet-without-end',
+    promise: 'comes-to-an-end',
+    story: 'A packet that goes in circles is passed on for ever.',
+    file: OVERLAY,
+    from: 'this.#forward({ ...packet, hopsLeft: hopsLeft - 1 });',
+    to: 'this.#forward({ ...packet, hopsLeft });',
+  },
+  {
+    name: 'left-ignored',
+    promise: 'not-obsolete',
+    story: 'A server that says that it has left stays in the views of the others until its links are down.',
+    file: GRAPH,
+    from: 'if (other === undefined || one.hasLeft || other.hasLeft) return false;',
+    to: 'if (other === undefined) return false;',
+  },
+  {
     name: 'acknowledged-by-the-next-server',
     promise: 'fate-sharing',
     story:
@@ -343,6 +379,49 @@ export const mutants: readonly Mutant[] = [
     file: CLIENT,
     from: 'return this.#countedBefore === undefined || this.#countedBefore.common.has(name);',
     to: "return this.#countedBefore === undefined || name !== '';",
+  },
+  {
+    name: 'attachment-said-again-ends-its-lease',
+    promise: 'one-view-acts',
+    story:
+      'A connection breaks, and only the server notices. The client says its attachment again, the server takes that for a new one, and the client acts beside the next view.',
+    file: CLIENTS,
+    from: '    // A client attaches itself anew only after giving up its leases.\n    this.#endLeases(client, client.count);',
+    to: '    this.#endLeases(client, client.count + 1);',
+  },
+  {
+    name: 'leases-of-two-processes-confused',
+    promise: 'one-view-acts',
+    story:
+      'A second process under the name of a client detaches, and the lease of the first one counts as over.',
+    file: CLIENTS,
+    from: 'if (id !== undefined && isSameIncarnation(id.incarnation, incarnation) && id.count < below)',
+    to: 'if (id !== undefined && incarnation !== undefined && id.count < below)',
+  },
+  {
+    name: 'acknowledged-by-another-process',
+    promise: 'one-view-acts',
+    story:
+      'A second process under the name of a client acknowledges a view, and the first one acts in the view before.',
+    file: CLIENTS,
+    from: 'if (before !== undefined && isSameIncarnation(before.incarnation, id.incarnation))',
+    to: 'if (before !== undefined)',
+  },
+  {
+    name: 'counted-client-forgets-where',
+    promise: 'client-counted-once',
+    story: 'A client that moves forgets which servers may still count it.',
+    file: CLIENT,
+    from: '    if (server.common !== undefined)\n',
+    to: '    if (server.common === null)\n',
+  },
+  {
+    name: 'suspended-client-forgets-where',
+    promise: 'client-counted-once',
+    story: 'A client that moves and is then suspended forgets which servers may still count it.',
+    file: CLIENT,
+    from: '    if (this.#countedBefore !== undefined) this.#countBefore(this.#countedBefore.common, now);\n',
+    to: '    this.#countedBefore = undefined;\n',
   },
   {
     name: 'client-takes-an-answer-for-another-view',
@@ -442,6 +521,57 @@ export const mutants: readonly Mutant[] = [
     file: CLIENTS,
     from: '    if (attached.isCountable !== isCountable) this.#change(now);\n',
     to: '',
+  },
+  // Shards.
+  {
+    name: 'shards-without-a-majority',
+    promise: 'one-holder',
+    story: 'Each side of a partition has a view that acts, and the owners of all shards.',
+    file: SHARDS,
+    from: 'maxServers === undefined || (2 * members > maxServers && members <= maxServers);',
+    to: 'maxServers === undefined || members <= maxServers;',
+  },
+  {
+    name: 'shards-held-while-continuing',
+    promise: 'one-holder',
+    story:
+      'A server whose next view is confirmed takes the shards of a server that still acts on an earlier promise.',
+    file: SHARDS,
+    from: "if (view === undefined || standing !== 'acts' || ",
+    to: "if (view === undefined || standing === 'none' || ",
+  },
+  // Messages with a client at one end or at both.
+  {
+    name: 'repeated-letter-handed-over',
+    promise: 'handed-over-once',
+    story: 'A client whose receipt was lost is sent the letter again, and hands it over again.',
+    file: LETTERS,
+    from: "    if (id < known.oldestId || known.ids.has(id)) return 'repeated';\n",
+    to: '',
+  },
+  {
+    name: 'letter-handed-over-in-a-later-view',
+    promise: 'in-one-view',
+    story: 'A letter that was long on its way is handed over in a view of other processes.',
+    file: LETTERS,
+    from: "    if (viewId !== presentId) return 'refused';\n",
+    to: '',
+  },
+  {
+    name: 'letter-acknowledged-and-not-handed-over',
+    promise: 'fate-sharing',
+    story: 'A client that is in another view, and hands nothing over, sends a receipt.',
+    file: CLIENT,
+    from: "    if (outcome === 'refused') return;\n",
+    to: '',
+  },
+  {
+    name: 'letter-acknowledged-by-a-server-between',
+    promise: 'fate-sharing',
+    story: 'The server of a client sends the receipt, and the letter is lost on the way to the client.',
+    file: MEMBER,
+    from: '    if (!isSameProcess(post.to, this.id)) this.#clients.passOn(post);\n',
+    to: "    if (!isSameProcess(post.to, this.id)) {\n      if (this.#clients.passOn(post) && post.kind === 'letter') this.#deliverPost(receiptOf(post));\n    }\n",
   },
   ...registryMutants,
   {

@@ -19,6 +19,15 @@ export const registryMutants: readonly Mutant[] = [
     to: 'return holds ? this.#registeredUntil : this.#registeredUntil;',
   },
   {
+    name: 'confirms-without-a-registration',
+    promise: 'one-view',
+    story:
+      'A server whose hold is over confirms a view before it has read the registry again, and another server acts on that confirmation.',
+    file: MEMBER,
+    from: 'const isClear = this.#clients.isClear(now) && now < this.#agreement.actsUntil;',
+    to: 'const isClear = this.#clients.isClear(now);',
+  },
+  {
     name: 'store-that-went-back-believed',
     promise: 'one-view',
     story:

@@ -1,5 +1,5 @@
 /**
- * etcd is put back from a backup while two servers act, each on its own reading of the registry. Each round plays a story, with server a and server b:
+ * etcd is put back from a backup while two servers act, each on its own reading of the registry. Each round plays a story, with server a and server b, or in worlds of three servers with one server on one side and two on the other:
  *
  *     the backup knows a    a acts alone; a backup is made; the lease of a ends early, and a hears nothing. b registers, and hears nothing of etcd from then on.
  *                           The backup is put back, a reads that a is registered, and b acts when its hold is over: only if b asks nobody once more.
@@ -38,17 +38,20 @@ export class RestoredEtcd {
   /** As soon as one of the servers acts alone. */
   #beginRound(): void {
     const { world, servers } = this.#group;
-    const a = servers.find(
-      (server) => server.standing() === 'acts' && server.member?.view?.members.length === 1,
+    const sides = this.#sides();
+    const a = sides.find((side) =>
+      side.every(
+        (server) => server.standing() === 'acts' && server.member?.view?.members.length === side.length,
+      ),
     );
-    const b = servers.find((server) => server !== a);
-    if (a === undefined || b === undefined || world.trueMs < this.#beganAtMs + ROUND_MS) return;
+    if (a === undefined || world.trueMs < this.#beganAtMs + ROUND_MS) return;
+    const b = servers.filter((server) => !a.includes(server));
     this.#beganAtMs = world.trueMs;
     world.count('stores put back');
     const restore = this.#etcd.backup();
     if (this.#group.clients.length > 0) {
       this.#endEarly(a);
-      this.#after(HEARD_AGAIN, () => (a.etcdFaults.isCut = false));
+      this.#after(HEARD_AGAIN, () => hear(a, true));
       return;
     }
     if (this.#random.chance(0.5)) {
@@ -64,31 +67,37 @@ export class RestoredEtcd {
     });
   }
 
-  #part(): void {
-    this.#group.network.partition(this.#group.servers.map(({ name }) => [name]));
+  /** The first server on one side, and the others on the other. */
+  #sides(): readonly (readonly Server[])[] {
+    const { servers } = this.#group;
+    return [servers.slice(0, 1), servers.slice(1)];
   }
 
-  /** The registration of this server ends, by an operator or by etcd's own change of leaders, and the server hears nothing of that. */
-  #endEarly(server: Server): void {
-    server.etcdFaults.isCut = true;
-    const lease = this.#etcd.store.at(`${REGISTRY_PREFIX}${server.name}`)?.lease;
-    if (lease !== undefined) this.#etcd.revoke(lease, 'an operator');
+  #part(): void {
+    this.#group.network.partition(this.#sides().map((side) => side.map(({ name }) => name)));
+  }
+
+  /** The registrations of these servers end, by an operator or by etcd's own change of leaders, and the servers hear nothing of that. */
+  #endEarly(side: readonly Server[]): void {
+    hear(side, false);
+    for (const { name } of side) {
+      const lease = this.#etcd.store.at(`${REGISTRY_PREFIX}${name}`)?.lease;
+      if (lease !== undefined) this.#etcd.revoke(lease, 'an operator');
+    }
   }
 
   #restore(
     restore: (isCalledTheSame: boolean) => void,
-    a: Server,
-    b: Server,
+    a: readonly Server[],
+    b: readonly Server[],
     [low, high]: readonly [number, number],
   ): void {
     this.#after(this.#random.between(low, high), () => {
-      b.etcdFaults.isCut = true;
+      hear(b, false);
       restore(true);
-      a.etcdFaults.isCut = false;
+      hear(a, true);
     });
-    this.#after(high + 1.5, () => {
-      b.etcdFaults.isCut = false;
-    });
+    this.#after(high + 1.5, () => hear(b, true));
   }
 
   #after(registrations: number, act: () => void): void {
@@ -100,4 +109,9 @@ export class RestoredEtcd {
     const { world, drawn } = this.#group;
     if (world.trueMs < drawn.chaosMs) act();
   }
+}
+
+/** Whether these servers hear etcd. */
+function hear(side: readonly Server[], does: boolean): void {
+  for (const { etcdFaults } of side) etcdFaults.isCut = !does;
 }

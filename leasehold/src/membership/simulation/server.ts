@@ -17,15 +17,24 @@ import { SimProcess, type SimRuntime } from '../../sim/process.ts';
 import type { World } from '../../sim/world.ts';
 import type { Durations } from '../core/durations.ts';
 import type { MemberEffect, Standing } from '../core/effects.ts';
+import { keyOf } from '../core/incarnation.ts';
 import { Member } from '../core/member.ts';
-import type { AnyMessage } from '../core/messages.ts';
+import type { AnyMessage, ToClient } from '../core/messages.ts';
 import { RegistryKeeper } from '../etcd/keeper.ts';
 
 export interface Observer {
   /** An effect, at the instant at which it is carried out. */
   does(server: Server, effect: MemberEffect): void;
-  sent(server: Server, id: number, to: string, body: Uint8Array): void;
+  sent(server: Server, message: SentMessage): void;
   began(server: Server): void;
+}
+
+/** A message that was sent, and by which id and in which view. */
+export interface SentMessage {
+  readonly id: number;
+  readonly to: string;
+  readonly viewId: string;
+  readonly body: Uint8Array;
 }
 
 export interface ServerOptions {
@@ -59,6 +68,9 @@ export class Server {
   /** A server whose large messages are lost: records and data do not get out, heartbeats do. */
   losesLargeMessages = false;
   losesData = false;
+  /** A server of which the first frame of each view to each client is lost, and none after it. */
+  losesFirstViews = false;
+  readonly #lostViews = new Set<string>();
   /** On the way to etcd. */
   readonly etcdFaults: ClientFaults = noFaults();
   /** Until when, by true time, the process was stopped at some instant. */
@@ -125,11 +137,15 @@ export class Server {
         if (to === undefined) {
           const others = (member.view?.members ?? []).filter(({ name }) => name !== this.name);
           const { ids, effects } = member.broadcast(body, now);
-          ids.forEach((id, index) => this.#options.observer.sent(this, id, others[index]?.name ?? '', body));
+          const viewId = member.view?.id ?? '';
+          ids.forEach((id, index) =>
+            this.#options.observer.sent(this, { id, to: others[index]?.name ?? '', viewId, body }),
+          );
           return effects;
         }
         const { id, effects } = member.send(to, body, now);
-        if (id !== undefined) this.#options.observer.sent(this, id, to, body);
+        const viewId = member.view?.id ?? '';
+        if (id !== undefined) this.#options.observer.sent(this, { id, to, viewId, body });
         return effects;
       }),
     );
@@ -176,6 +192,15 @@ export class Server {
     return (this.losesData && isData) || (this.losesLargeMessages && isLarge);
   }
 
+  #losesView(message: ToClient): boolean {
+    if (!this.losesFirstViews || message.kind !== 'view') return false;
+    const { client, number } = message;
+    const frame = `${keyOf(client)}/${client.count} ${number}`;
+    const isFirst = !this.#lostViews.has(frame);
+    this.#lostViews.add(frame);
+    return isFirst;
+  }
+
   #start(runtime: SimRuntime): void {
     const { name, names, durations, network, observer, clients = [] } = this.#options;
     const guard = new SuspensionGuard(runtime, durations.suspensionToleranceMs);
@@ -208,7 +233,8 @@ export class Server {
       alarm: (wake) => runtime.alarm(wake),
       suspended: () => this.world.count('suspensions noticed'),
       execute: (effect) => {
-        if (effect.do === 'send-to-client') transport.send(effect.to, effect.message);
+        if (effect.do === 'send-to-client' && !this.#losesView(effect.message))
+          transport.send(effect.to, effect.message);
         if (effect.do === 'send' && !this.#loses(effect.message)) transport.send(effect.to, effect.message);
         if (effect.do === 'register') keeper?.register(effect.as);
         if (effect.do === 'deregister') keeper?.deregister();
@@ -222,10 +248,12 @@ export class Server {
         switch (message.kind) {
           case 'stamp':
           case 'detach':
+          case 'outgoing':
             return member.receiveFromClient(from, message, now);
           case 'answer':
           case 'view':
           case 'refusal':
+          case 'incoming':
             return [];
           default:
             return member.receive(from, message, now);

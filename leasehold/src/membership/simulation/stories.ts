@@ -4,12 +4,13 @@
  *  - `unheard-change`: m and p act in a view. q comes within reach of m; m proposes a set with q, and then one without p, and neither p nor q hears of that for a while. If m confirmed the last view to p meanwhile,
  *    p would act on promises that are younger than the hold in m's proposal.
  *  - `two-suspensions`: s and a client of s are each suspended for less than the tolerance, on the slowest clocks, while m, on the fastest, has promised s something and goes on alone.
+ *  - `first-views-lost`: of each view, the first frame to each client is lost, also in the calm. Clients go from server to server, so there are new views all the time.
+ *  - `unacknowledged`: with a registry, s hands m a message, and is suspended before the acknowledgement is there. The new incarnation of s has no view until it is registered again, and reaches m before.
  */
 
 import type { Random } from '../../sim/random.ts';
+import type { Story } from './drawn-world.ts';
 import type { GroupWorld } from './group-world.ts';
-
-export type Story = 'unheard-change' | 'two-suspensions';
 
 /** Shorter than the tolerance, so that nobody notices. */
 const UNNOTICED_MS = 95;
@@ -25,10 +26,16 @@ export class Stories {
 
   begin(story: Story): void {
     const { world } = this.#group;
-    const play = story === 'unheard-change' ? () => this.#changeUnheard() : () => this.#suspendTwo();
+    const plays: Readonly<Record<Story, () => void>> = {
+      'unheard-change': () => this.#changeUnheard(),
+      'two-suspensions': () => this.#suspendTwo(),
+      'first-views-lost': () => this.#moveClient(),
+      unacknowledged: () => this.#suspendSender(),
+    };
     if (story === 'unheard-change') this.#partOne();
-    else this.#keepClientAtSlowest();
-    world.every([7_000, 8_000], () => this.#unlessCalm(play));
+    if (story === 'two-suspensions') this.#keepClientAtSlowest();
+    if (story === 'first-views-lost') for (const server of this.#group.servers) server.losesFirstViews = true;
+    world.every([7_000, 8_000], () => this.#unlessCalm(plays[story]));
   }
 
   /** The servers m and p on one side, and q on the other. */
@@ -71,6 +78,27 @@ export class Stories {
   #keepClientAtSlowest(): void {
     this.#group.network.heal();
     this.#group.network.cutBoth('c0', 's0');
+  }
+
+  #moveClient(): void {
+    const client = this.#random.pick(this.#group.clients);
+    const own = client.core?.server;
+    if (own === undefined || client.standing() !== 'acts') return;
+    this.#group.world.count('stories');
+    client.losesConnection(own);
+  }
+
+  #suspendSender(): void {
+    const { network, servers } = this.#group;
+    const [m, s] = this.#random.shuffle([...servers]);
+    if (m === undefined || s?.standing() !== 'acts' || m.standing() !== 'acts') return;
+    this.#group.world.count('stories');
+    network.cut(m.name, s.name);
+    this.#group.write(s, m.name);
+    this.#after(this.#random.between(30, 200), () => {
+      s.suspend(this.#random.between(110, 400));
+      network.heal();
+    });
   }
 
   #after(ms: number, act: () => void): void {

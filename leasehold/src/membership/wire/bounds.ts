@@ -8,6 +8,9 @@ export const NAME_CHARACTERS_MAX = 128;
 /** Servers that one list may name: several times the supported size, so that a group that is too large still talks and says so. */
 export const SERVERS_MAX = 256;
 
+/** Records in one frame. A server has one of each server, those that are gone too. */
+export const RECORDS_MAX: number = 2 * SERVERS_MAX;
+
 /** Clients of one view: twice as many as a group takes, because two parts of a group may come together. */
 export const CLIENTS_OF_VIEW_MAX: number = 2 * GROUP_CLIENTS_MAX;
 
@@ -19,6 +22,9 @@ export const CHAIN_MAX = 8;
 
 /** The name of a channel for datagrams. */
 export const CHANNEL_BYTES_MAX = 512;
+
+/** Parts of the toolkit that one server says it takes part in. */
+export const PARTS_MAX = 16;
 
 export const VIEW_ID_BYTES_MAX = 64;
 
@@ -32,5 +38,5 @@ export const DIGEST_BYTES_MAX = 64;
 
 export const HOLD_MS_MAX: number = 24 * 3_600_000;
 
-/** Records go into another frame from here on. */
+/** A frame of several records is not larger than this. */
 export const FRAME_BYTES: number = 128 * 1024;

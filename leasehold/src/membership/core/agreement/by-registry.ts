@@ -4,7 +4,7 @@
  * A server registers by one put of one key, under a lease of its own and with an incarnation of its own, and so a registration begins once and ends
  * once, each at a revision of etcd. Each server reads the whole registry linearizably, again and again, and proposes exactly the registrations found. A
  * view is delivered once all servers in it propose that set, as in the other flavour. A server that does not find its own registration proposes
- * nothing, and panics.
+ * nothing, and has no view.
  *
  * **Why one view.** Let p act in V and q in W, V ≠ W. If V and W share a server, the argument of `member.ts` holds, which does not ask where
  * sets come from. So let them share none.
@@ -24,7 +24,7 @@
  *
  *  - a server registers only if it reaches every registered server, directly or over others;
  *  - a registered server that is out of reach for `doubtMs` is in conflict, as in the other flavour. While registered servers are in conflict, no view is
- *    proposed, and the server that has to go (`removal.ts`) ends its registration, panics, and tries again once no conflict with a registered server lasts. A server first waits
+ *    proposed, and the server that has to go (`removal.ts`) ends its registration, has no view, and tries again once no conflict with a registered server lasts. A server first waits
  *    for two heartbeats: servers on one side of a cut find out one after the other, and the first one of a larger part would think that it has to go;
  *  - the registration of a server that has crashed, or cannot reach etcd, ends with its lease in etcd.
  *

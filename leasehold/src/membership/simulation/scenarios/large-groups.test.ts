@@ -8,7 +8,7 @@ const SIZE = 30;
 const isWhole = (group: ReturnType<typeof quietGroup>): boolean =>
   viewsOf(group).length === 1 && allAct(group) && viewsOf(group)[0]?.split(' ').length === SIZE;
 
-describe('a group of 30 servers', { timeout: 120_000 }, () => {
+describe('a group of 30 servers', () => {
   it('acts in one view although every tenth message is lost, and comes together again after a partition', () => {
     const group = quietGroup(SIZE, { links: { delayMs: [1, 10], lossChance: 0.1 } });
     const { names } = group.drawn;

@@ -1,6 +1,6 @@
 /**
  * The cases of the paper: figure 5 and table 1, and figure 7. The paper has three servers with two nodes each. Where a case is about
- * nodes, the six nodes are servers here. `etcd.test.ts` has the table's column for a majority: a minority panics.
+ * nodes, the six nodes are servers here. `etcd.test.ts` has the table's column for a majority: a minority has no view.
  */
 
 import { describe, expect, it } from 'vitest';

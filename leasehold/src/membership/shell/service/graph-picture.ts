@@ -1,6 +1,6 @@
 /** The graph of a group as something to draw, worked out from the status: servers, lines between them, and routes over others. */
 
-import type { GroupStatus } from './status.ts';
+import type { GroupMemberStatus } from '../status.ts';
 
 /**
  * `link`: both list each other. `route`: such a link, and this server reaches a member over it through others. `one-way`: one of the two lists the other.
@@ -14,7 +14,7 @@ export interface Edge {
   readonly kind: EdgeKind;
 }
 
-type Facts = Pick<GroupStatus, 'name' | 'graph' | 'peers' | 'view'>;
+type Facts = Pick<GroupMemberStatus, 'name' | 'graph' | 'peers' | 'view'>;
 
 /** Every server that is known, sorted. */
 export const namesOf = ({ name, graph, peers }: Facts): string[] =>

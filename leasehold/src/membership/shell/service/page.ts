@@ -8,10 +8,10 @@
  */
 
 import { Buffer } from 'node:buffer';
-import type { HttpTextAnswer } from '../../node/http/exchange.ts';
-import { digest } from '../../runtime/digest.ts';
+import type { HttpTextAnswer } from '../../../node/http/exchange.ts';
+import { digest } from '../../../runtime/digest.ts';
 import { edgesOf, namesOf, routeTo } from './graph-picture.ts';
-import type { GroupStatus } from './status.ts';
+import type { GroupMemberStatus } from '../status.ts';
 
 const RADIUS = 210;
 const MIDDLE = 300;
@@ -45,22 +45,22 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-export const pageAnswer = (status: GroupStatus): HttpTextAnswer => ({
+export const pageAnswer = (status: GroupMemberStatus): HttpTextAnswer => ({
   kind: 'text',
   status: 200,
   headers: { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': POLICY },
   body: page(status),
 });
 
-const STATES: Readonly<Record<GroupStatus['state'], string>> = {
+const STATES: Readonly<Record<GroupMemberStatus['state'], string>> = {
   'in-view': 'in a view',
   changing: 'changing its view',
-  panicking: 'without a view (panic)',
+  'no-view': 'without a view',
   left: 'has left',
 };
 
-function page(status: GroupStatus): string {
-  const { name, group, state, standing, view } = status;
+function page(status: GroupMemberStatus): string {
+  const { name, instance, state, standing, view } = status;
   const members = view === undefined ? 'none' : view.members.join(', ');
   return `<!doctype html>
 <html lang="en">
@@ -68,11 +68,11 @@ function page(status: GroupStatus): string {
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="refresh" content="${REFRESH_SECONDS}">
-<title>${escaped(name)} · ${escaped(group)}</title>
+<title>${escaped(name)} · ${escaped(instance)}</title>
 <style>${STYLE}</style>
 </head>
 <body>
-<h1>${escaped(name)} of group ${escaped(group)}</h1>
+<h1>${escaped(name)} of group ${escaped(instance)}</h1>
 <p id="state">${STATES[state]}, standing: <strong>${standing}</strong></p>
 <p id="view">View ${escaped(view?.id ?? '')}: ${escaped(members)}</p>
 ${registryLine(status)}<main>
@@ -86,14 +86,14 @@ ${table(status)}
 `;
 }
 
-function registryLine({ registry }: GroupStatus): string {
+function registryLine({ registry }: GroupMemberStatus): string {
   if (registry === undefined) return '';
   const { registered, members, problem } = registry;
   const trouble = problem === undefined ? '' : `<p class="problem">${escaped(problem)}</p>\n`;
   return `<p id="etcd">Registered in etcd (${escaped(members.join(', '))}): ${escaped(registered.join(', '))}</p>\n${trouble}`;
 }
 
-function picture(status: GroupStatus): string {
+function picture(status: GroupMemberStatus): string {
   const names = namesOf(status);
   const place = (name: string): { readonly x: number; readonly y: number; readonly angle: number } => {
     const angle = (2 * Math.PI * names.indexOf(name)) / names.length - Math.PI / 2;
@@ -121,7 +121,7 @@ function picture(status: GroupStatus): string {
   return `<svg viewBox="0 0 ${size} ${size}" role="img" aria-label="The servers of the group and the links between them; the table has the same in words">${lines.join('')}${nodes.join('')}</svg>`;
 }
 
-function table(status: GroupStatus): string {
+function table(status: GroupMemberStatus): string {
   // A server that is reached over others only has no address here, and is no peer.
   const others = namesOf(status).filter((name) => name !== status.name);
   const rows = others.map((name) => {

@@ -3,10 +3,10 @@
 import { existsSync } from 'node:fs';
 import { chromium } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
-import { freeAddresses } from '../../node/tcp/socket-script.ts';
-import { silent } from '../../runtime/logger.ts';
-import { joinGroup } from './join-group.ts';
-import { serveGroup } from './service.ts';
+import { lastingAddresses } from '../../../node/testing/lasting-port.ts';
+import { silent } from '../../../runtime/logger.ts';
+import { joinGroup } from '../join-group.ts';
+import { serveStatus } from '../../../node/service/serve-status.ts';
 
 const path = [process.env['CHROMIUM'] ?? '', '/usr/bin/chromium', '/usr/bin/chromium-browser'].find(
   (each) => each !== '' && existsSync(each),
@@ -20,13 +20,13 @@ const SOON_MS = 20_000;
 
 describe.skipIf(isMissing)('the page of a group in a browser', { timeout: LONG_MS }, () => {
   it('shows the servers, the links, and a route over a third server, and runs nothing', async () => {
-    const { a, b, x } = await freeAddresses('a', 'b', 'x');
+    const { a, b, x } = await lastingAddresses('a', 'b', 'x');
     const common = { leaseMs: 3_000, logger: silent };
     // b and x are in no list of each other, and talk over a.
     await using _a = await joinGroup({ ...common, name: 'a', listen: a, peers: { b } });
     await using two = await joinGroup({ ...common, name: 'b', listen: b, peers: { a } });
     await using _x = await joinGroup({ ...common, name: 'x', listen: x, peers: { a } });
-    await using server = await serveGroup(two, { port: 0, logger: silent });
+    await using server = await serveStatus(two, { listen: '127.0.0.1:0', logger: silent });
     const executable = path === undefined ? {} : { executablePath: path };
     const browser = await chromium.launch({ args: ['--no-sandbox', '--disable-gpu'], ...executable });
     try {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { edgesOf, routeTo } from './graph-picture.ts';
 import { pageAnswer } from './page.ts';
-import type { GroupNode, GroupStatus } from './status.ts';
+import type { GroupNode, GroupMemberStatus } from '../status.ts';
 
 const node = (name: string, links: string, rest: Partial<GroupNode> = {}): GroupNode => ({
   ...{ name, links: links.split(''), cannotReach: [], hasLeft: false },
@@ -20,11 +20,16 @@ const peer = (name: string, reach: 'direct' | 'overlay' | undefined, problem?: s
 });
 
 /** a–b and a–c are linked, b and c are not; d lists a only; e is in conflict with a. */
-const STATUS: GroupStatus = {
+const STATUS: GroupMemberStatus = {
   ...{
     name: 'b',
-    group: 'api',
-    size: undefined,
+    module: 'membership',
+    role: 'member',
+    instance: 'api',
+    isReady: true,
+    waitsFor: undefined,
+    problems: [],
+    maxServers: undefined,
     leaseMs: 1_500,
     state: 'in-view',
     stateForMs: 1,
@@ -42,7 +47,7 @@ const STATUS: GroupStatus = {
     node('d', 'a'),
     node('e', '', { cannotReach: ['a'] }),
   ],
-  counters: { changes: 0, views: 1, panics: 0, messagesSent: 0, messagesFailed: 0, messagesReceived: 0 },
+  counters: { changes: 0, views: 1, noViews: 0, messagesSent: 0, messagesFailed: 0, messagesReceived: 0 },
 };
 
 describe('the picture of a group', () => {
