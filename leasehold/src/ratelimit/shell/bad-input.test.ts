@@ -2,22 +2,26 @@ import { describe, expect, it, vi } from 'vitest';
 import { nodeRuntime } from '../../node/runtime.ts';
 import { silent } from '../../runtime/logger.ts';
 import { instant } from '../../runtime/time.ts';
-import { wholeRight } from '../owner/directory.ts';
+import { wholeRight } from '../core/shared/directory.ts';
 import { expressLimit, fastifyLimit, honoLimit, nodeLimit } from './http/middlewares.ts';
 import type { Limiter } from './limiter.ts';
-import { LimitSharing } from './limit-sharing.ts';
-import { shareLimitsInGroup } from './share-limits-in-group.ts';
+import { SharedLimits } from './shared-limits.ts';
+import { joinLimitsInGroup } from './limits-in-group.ts';
 import { ratelimit, type RateLimitOptions } from './ratelimit.ts';
 
 const invalid = (option: string): unknown =>
-  expect.objectContaining({ code: 'INVALID_OPTION', option, retryable: false });
+  expect.objectContaining({
+    code: 'INVALID_OPTION',
+    details: expect.objectContaining({ option }),
+    retryable: false,
+  });
 
 /** A process that owns every key of a shared limit. */
-const sharingOf = (): LimitSharing =>
-  new LimitSharing({
+const limitsOf = (): SharedLimits =>
+  new SharedLimits({
     ...{
       name: 'ada',
-      pool: 'ratelimit',
+      instance: 'ratelimit',
       address: '127.0.0.1:1',
       epoch: 'e1',
       runtime: nodeRuntime(),
@@ -42,14 +46,14 @@ const refused: readonly (readonly [string, Partial<RateLimitOptions>, string])[]
 describe.each(refused)('%s', (_what, options, option) => {
   it('is refused when a limiter is made, alone or shared', () => {
     expect(() => ratelimit({ limit: 5, ...options })).toThrow(invalid(option) as Error);
-    const shared = { name: 'api', limit: 5, sharing: sharingOf(), ...options };
-    expect(() => ratelimit(shared)).toThrow(invalid(option) as Error);
+    const shared = limitsOf();
+    expect(() => ratelimit({ name: 'api', limit: 5, shared, ...options })).toThrow(invalid(option) as Error);
   });
 
   it('is refused when one request brings it, and nothing is charged', async () => {
     for (const limiter of [
       ratelimit({ limit: 5 }),
-      ratelimit({ name: 'api', limit: 5, sharing: sharingOf() }),
+      ratelimit({ name: 'api', limit: 5, shared: limitsOf() }),
     ]) {
       await expect(limiter.consume('ann', options)).rejects.toEqual(invalid(option));
       expect(() => limiter.tryConsume('ann', options)).toThrow(invalid(option) as Error);
@@ -62,7 +66,7 @@ describe('a cost above the burst', () => {
   it('is denied for good, says so, and charges nothing', async () => {
     for (const limiter of [
       ratelimit({ limit: 5 }),
-      ratelimit({ name: 'api', limit: 5, sharing: sharingOf() }),
+      ratelimit({ name: 'api', limit: 5, shared: limitsOf() }),
     ]) {
       const denial = { allowed: false, denied: 'cost', retryAfterMs: Number.POSITIVE_INFINITY };
       expect(await limiter.consume('ann', { cost: 6 })).toMatchObject(denial);
@@ -76,7 +80,7 @@ describe('a cost above the burst', () => {
     async (cost) => {
       for (const limiter of [
         ratelimit({ limit: 5 }),
-        ratelimit({ name: 'api', limit: 5, sharing: sharingOf() }),
+        ratelimit({ name: 'api', limit: 5, shared: limitsOf() }),
       ]) {
         await expect(limiter.consume('ann', { cost })).rejects.toEqual(invalid('cost'));
       }
@@ -89,30 +93,32 @@ describe('a key that the wire would change or not carry', () => {
     ['half of a surrogate pair', 'x\ud800', 'well-formed'],
     ['4,000 characters', 'x'.repeat(4_000), 'digest'],
   ])('is refused by a shared limit: %s', async (_what, key, rule) => {
-    const limiter = ratelimit({ name: 'api', limit: 5, sharing: sharingOf() });
+    const limiter = ratelimit({ name: 'api', limit: 5, shared: limitsOf() });
     await expect(limiter.consume(key)).rejects.toThrow(rule);
     expect(() => limiter.tryConsume(key)).toThrow(rule);
-    expect(() => limiter.block(key, 1_000)).toThrow(rule);
+    expect(() => limiter.block(key, { forMs: 1_000 })).toThrow(rule);
     expect(limiter.keys).toBe(0);
   });
 
   it('is taken with a whole surrogate pair', async () => {
-    const limiter = ratelimit({ name: 'api', limit: 5, sharing: sharingOf() });
+    const limiter = ratelimit({ name: 'api', limit: 5, shared: limitsOf() });
     expect((await limiter.consume('x😀')).allowed).toBe(true);
   });
 });
 
-describe('a sharing or a group that is none', () => {
+describe('a shared or a group that is none', () => {
   it('is refused with the option that is wrong', () => {
-    const sharing = {} as LimitSharing;
-    expect(() => ratelimit({ name: 'api', limit: 5, sharing })).toThrow(invalid('sharing') as Error);
-    expect(() => shareLimitsInGroup({ name: 'a client' } as never)).toThrow(invalid('group') as Error);
+    const shared = {} as SharedLimits;
+    expect(() => ratelimit({ name: 'api', limit: 5, shared })).toThrow(invalid('shared') as Error);
+    expect(() => joinLimitsInGroup({ group: { name: 'a client' } } as never)).toThrow(
+      invalid('group') as Error,
+    );
   });
 });
 
 describe('a request that no limiter can count', () => {
   const responseOf = () => ({ statusCode: 200, setHeader: vi.fn(), end: vi.fn() });
-  const shared = (): Limiter => ratelimit({ name: 'api', limit: 5, sharing: sharingOf() });
+  const shared = (): Limiter => ratelimit({ name: 'api', limit: 5, shared: limitsOf() });
 
   it.each<[string, Limiter, string, object | undefined]>([
     ['an empty key', ratelimit({ limit: 5 }), '', undefined],
@@ -199,10 +205,10 @@ describe('a clock that jumps', () => {
 
 describe('a part of a token', () => {
   it('is refused as the cost of a shared limit, which lends whole tokens, and taken by a limit of one process', async () => {
-    const shared = ratelimit({ name: 'api', limit: 5, sharing: sharingOf() });
+    const shared = ratelimit({ name: 'api', limit: 5, shared: limitsOf() });
     await expect(shared.consume('ann', { cost: 0.3 })).rejects.toEqual(invalid('cost'));
     expect(() => shared.tryConsume('ann', { cost: 1.5 })).toThrow(invalid('cost') as Error);
-    expect(() => shared.refund('ann', 0.5)).toThrow(invalid('tokens') as Error);
+    expect(() => shared.refund('ann', { tokens: 0.5 })).toThrow(invalid('tokens') as Error);
     expect(shared.peek('ann').remaining).toBe(5);
     expect(await ratelimit({ limit: 5 }).consume('ann', { cost: 0.3 })).toMatchObject({ allowed: true });
   });

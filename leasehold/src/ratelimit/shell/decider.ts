@@ -1,15 +1,22 @@
 /** Where a {@link Limiter} gets its decisions from: this process alone, or all processes that share the limit. */
 
+import type { CallOptions } from '../../runtime/handle.ts';
 import type { Instant } from '../../runtime/time.ts';
-import type { LocalLimiter } from '../core/local-limiter.ts';
-import type { Rate } from '../core/rate.ts';
-import type { RateLimitResult } from '../core/result.ts';
-import type { SpreadStatus } from '../spread/shell/spread-limit.ts';
+import type { LocalLimiter } from '../core/local/local-limiter.ts';
+import type { Rate } from '../core/local/rate.ts';
+import type { RateLimitResult } from '../core/local/result.ts';
+import type { SpreadStatus } from './status.ts';
 
 export interface Decider {
   /** Keys of which something is remembered. */
   readonly keys: number;
-  consume(key: string, cost: number, rate: Rate): Promise<RateLimitResult> | RateLimitResult;
+  /** @param wait how long to wait for the owner of the key, where there is one */
+  consume(
+    key: string,
+    cost: number,
+    rate: Rate,
+    wait?: CallOptions,
+  ): Promise<RateLimitResult> | RateLimitResult;
   /** Decides at once, with tokens that are in this process. */
   tryConsume(key: string, cost: number, rate: Rate): RateLimitResult;
   peek(key: string, rate: Rate): RateLimitResult;

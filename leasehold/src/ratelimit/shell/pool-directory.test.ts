@@ -7,12 +7,15 @@ const owner = {
   ...{ pool: 'ratelimit', url: 'leasehold-limit://a', isAdmitted: true, refusal: undefined, spans: 0 },
   tenure: () => undefined,
   tenures: () => new Set(owner.spans === 0 ? [] : [1]),
-  held: () => Array.from({ length: owner.spans }, () => ({ start: 0n, end: 1n, number: 1 })),
+  isHeld: () => true,
+  ranges: () => Array.from({ length: owner.spans }, () => ({ start: 0n, end: 1n, number: 1 })),
 };
 
 describe('the directory of a pool', () => {
   it('counts a process as cut off that owned keys and owns none, and not one that waits for its first', () => {
-    const directory = new PoolDirectory(owner, { find: () => undefined, isCutOff: false });
+    const directory = new PoolDirectory(owner, {
+      ...{ find: () => undefined, row: () => undefined, isCutOff: false, position: undefined },
+    });
     expect(directory.whyCutOff()).toBeUndefined();
     owner.spans = 1;
     directory.noteGrants(instant(0));

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { instant } from '../../runtime/time.ts';
-import { all } from './all.ts';
+import { allLimits } from './all-limits.ts';
 import { ratelimit, type RateLimitOptions } from './ratelimit.ts';
 
 const clock = { ms: 0, now: () => instant(clock.ms) };
@@ -34,14 +34,16 @@ describe('a limiter', () => {
     [{ name: '' }, 'name'],
     [{ limt: 5 } as object, 'limt'],
   ])('refuses the option %j', (options, option) => {
-    expect(() => limiterOf(options)).toThrow(expect.objectContaining({ code: 'INVALID_OPTION', option }));
+    expect(() => limiterOf(options)).toThrow(
+      expect.objectContaining({ code: 'INVALID_OPTION', details: expect.objectContaining({ option }) }),
+    );
   });
 });
 
 describe('several limits at once', () => {
   const both = () => {
     const [second, day] = [limiterOf({ burst: 5 }), limiterOf({ limit: 6, per: '1d', burst: 6 })];
-    return { second, day, limits: all([second, day]) };
+    return { second, day, limits: allLimits([second, day]) };
   };
 
   it.each(['consume', 'tryConsume'] as const)('charge all of them or none: %s', async (method) => {
@@ -60,7 +62,9 @@ describe('several limits at once', () => {
         throw new Error('too long');
       };
       Object.assign(second, { consume: refuse, tryConsume: refuse });
-      await expect(async () => all([first, second])[method]('ann', { cost: 2 })).rejects.toThrow('too long');
+      await expect(async () => allLimits([first, second])[method]('ann', { cost: 2 })).rejects.toThrow(
+        'too long',
+      );
       expect(first.peek('ann').remaining).toBe(5);
     },
   );
@@ -71,7 +75,7 @@ describe('several limits at once', () => {
 
   it('are refused when there are none, or one is there twice', () => {
     const one = limiterOf();
-    expect(() => all([])).toThrow('at least one');
-    expect(() => all([one, one])).toThrow('twice');
+    expect(() => allLimits([])).toThrow('at least one');
+    expect(() => allLimits([one, one])).toThrow('twice');
   });
 });

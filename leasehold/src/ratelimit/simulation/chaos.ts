@@ -7,11 +7,10 @@ import { World } from '../../sim/world.ts';
 import { Checker } from './checker.ts';
 import { drawClockRate, type DrawnWorld, drawWorld, SLOTS } from './drawn-world.ts';
 import { Ownership } from './ownership.ts';
-import { type Message, Server } from './server.ts';
+import { KEYS, type Message, Server } from './server.ts';
 
 const EPOCH_MS = 1_750_000_000_000;
 const EVENTS_MAX = 600_000;
-const KEYS = ['k0', 'k1', 'k2'];
 /** The rate of requests may change after this time. */
 const LOOK_AGAIN_MS = 200;
 /** Before that, owners may not mint yet. */
@@ -61,6 +60,7 @@ export class Chaos {
     world.every([20, 60], () => this.#askOnce());
     if (kind === 'hoard') this.#hoard();
     if (kind === 'hand-over') world.every([300, 900], () => this.#change());
+    if (kind === 'leaving') world.every([600, 1_400], () => this.#leaveAndSpend());
     for (let fault = 0; fault < drawn.faults; fault++) {
       world.at(this.#random.between(BEGIN_MS, BEGIN_MS + stormMs), () => this.#fault());
     }
@@ -113,7 +113,7 @@ export class Chaos {
   #askOnce(): void {
     if (this.#isOver) return;
     this.#others += 1;
-    this.#random.pick(this.#servers).request(`k${3 * KEYS.length + this.#others}`, 1);
+    this.#random.pick(this.#servers).request(`k${this.#others}`, 1);
   }
 
   #hoard(): void {
@@ -156,6 +156,22 @@ export class Chaos {
     }
   }
 
+  /** The holder of a key leaves while tokens of the key are away, and then all spend. */
+  #leaveAndSpend(): void {
+    const slot = this.#random.integer(0, SLOTS - 1);
+    const key = KEYS[slot] ?? '';
+    const spend = (): void => {
+      for (const server of this.#servers)
+        for (let count = 0; count < this.drawn.rate.burst / 2; count++) this.#request(server, key, 1);
+    };
+    this.#pressure = this.#random.pick([0.001, 1]);
+    const holder = this.#ownership.holderOf(slot);
+    if (this.#random.chance(0.7)) spend();
+    this.world.after(this.#random.between(0, 30), () => holder !== undefined && this.#leave(holder));
+    for (const ms of [10, 40, 70, 120, 300, 540, 590]) this.world.after(ms, spend);
+    this.world.after(600, () => (this.#pressure = 1));
+  }
+
   #fault(): void {
     const random = this.#random;
     const server = random.pick(this.#servers);
@@ -163,6 +179,8 @@ export class Chaos {
     const kinds: readonly (() => void)[] = [
       () => this.#crash(server, true),
       () => this.#crash(server, false),
+      () => this.#leave(server),
+      () => this.#leave(server),
       () => server.pause(random.between(50, 1_500)),
       () => server.suspend(random.between(50, 1_500)),
       () => server.suspend(random.between(5, 39)),
@@ -188,6 +206,18 @@ export class Chaos {
     this.world.after(this.#random.between(50, 2_000), () => {
       if (!server.process.alive) server.process.start();
     });
+  }
+
+  /** Leaves as planned, ends, and starts again. */
+  #leave(server: Server): void {
+    if (!server.isReady || server.isLeaving) return;
+    const { world } = this;
+    const { incarnation } = server.process;
+    world.count('planned leaves');
+    server.leave();
+    const isSame = (): boolean => server.process.incarnation === incarnation;
+    world.after(this.#random.between(0, 60), () => isSame() && this.#ownership.left(server));
+    world.after(this.#random.between(100, 600), () => isSame() && this.#crash(server, true));
   }
 
   #partition(): void {
@@ -244,7 +274,7 @@ export class Chaos {
     const before = world.counts.get('denied, table full') ?? 0;
     for (let count = 0; count < NEW_KEYS; count++) {
       const server = this.#servers[count % this.#servers.length];
-      world.after(count * 10, () => server?.request(`k${10_000 + count}`, 1));
+      world.after(count * 10, () => server?.request(`k${100_000 + count}`, 1));
     }
     world.run({ untilMs: world.trueMs + NEW_KEYS * 10, maxEvents: EVENTS_MAX });
     const denied = (world.counts.get('denied, table full') ?? 0) - before;

@@ -5,22 +5,23 @@
  *  - `flood`: no faults, small limits and many more requests than tokens: how many messages denials cost, and whether a server starves.
  *  - `hoard`: batches lie idle, while their owner's bucket fills again; then all spend at once.
  *  - `hand-over`: keys change their owner again and again while tokens are away.
+ *  - `leaving`: owners leave as planned, one after the other, while tokens are away.
  */
 
 import { CLOCK_RATE_BOUND } from '../../runtime/clock-rates.ts';
 import type { LinkFaults } from '../../sim/network.ts';
 import { Random } from '../../sim/random.ts';
-import { type Rate, resolveRate } from '../core/rate.ts';
-import type { OnLoss } from '../owner/messages.ts';
-import type { CutOffPolicy } from '../owner/when-cut-off.ts';
+import { type Rate, resolveRate } from '../core/local/rate.ts';
+import type { WhenLost } from '../core/shared/messages.ts';
+import type { CutOffPolicy } from '../core/shared/when-cut-off.ts';
 
-export type WorldKind = 'mixed' | 'calm' | 'flood' | 'hoard' | 'hand-over';
+export type WorldKind = 'mixed' | 'calm' | 'flood' | 'hoard' | 'hand-over' | 'leaving';
 
 export interface DrawnWorld {
   readonly kind: WorldKind;
   readonly names: readonly string[];
   readonly rate: Rate;
-  readonly onLoss: OnLoss;
+  readonly whenLost: WhenLost;
   readonly whenCutOff: CutOffPolicy;
   readonly links: Partial<LinkFaults>;
   readonly rates: readonly number[];
@@ -41,7 +42,7 @@ export const SLOTS = 3;
 
 const KINDS: readonly WorldKind[] = [
   ...Array<WorldKind>(6).fill('mixed'),
-  ...(['calm', 'flood', 'hoard', 'hoard', 'hand-over', 'hand-over'] as const),
+  ...(['calm', 'flood', 'hoard', 'hoard', 'hand-over', 'hand-over', 'leaving', 'leaving'] as const),
 ];
 
 export function drawWorld(seed: number): DrawnWorld {
@@ -54,7 +55,7 @@ export function drawWorld(seed: number): DrawnWorld {
     kind,
     names,
     rate: drawRate(kind, random),
-    onLoss: random.pick(['full', 'full', 'empty']),
+    whenLost: random.pick(['full', 'full', 'empty']),
     whenCutOff: isStill ? { kind: 'closed' } : drawPolicy(size, random),
     links: linksOf(kind, random),
     rates: names.map(() => (isStill ? 1 : drawClockRate(random))),
@@ -86,14 +87,20 @@ function drawPolicy(size: number, random: Random): CutOffPolicy {
   return random.pick<CutOffPolicy>([
     { kind: 'closed' },
     { kind: 'closed' },
-    { kind: 'share', size },
+    {
+      kind: 'share',
+      maxServers: random.pick([size, undefined, undefined]),
+      forMs: random.pick([300, 700, 15_000]),
+    },
+    { kind: 'share', maxServers: undefined, forMs: 700 },
     { kind: 'open', factor: 0.5, forMs: 700 },
   ]);
 }
 
 function linksOf(kind: WorldKind, random: Random): Partial<LinkFaults> {
   if (kind === 'calm' || kind === 'flood') return { delayMs: [0.5, 3] };
-  if (kind === 'hand-over') return { delayMs: [0.5, 10], slowChance: 0.2, slowMs: [50, 350] };
+  if (kind === 'hand-over' || kind === 'leaving')
+    return { delayMs: [0.5, 10], slowChance: 0.2, slowMs: [50, 350] };
   if (random.chance(0.3)) {
     return { inOrder: true, delayMs: [0.5, 10], breakChance: 0.002, slowChance: 0.02, slowMs: [50, 600] };
   }

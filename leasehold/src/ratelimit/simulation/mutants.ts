@@ -5,16 +5,16 @@
 
 import type { Mutant } from '../../sim/simulation.ts';
 
-const BORROWED = 'ratelimit/owner/borrowed-key.ts';
-const CUT_OFF = 'ratelimit/owner/when-cut-off.ts';
-const DIRECTORY = 'ratelimit/owner/directory.ts';
-const LIMITER = 'ratelimit/owner/shared-limiter.ts';
-const LIMITS = 'ratelimit/owner/shared-limits.ts';
-const LOANS = 'ratelimit/owner/loans.ts';
-const MINTER = 'ratelimit/owner/minter.ts';
-const TABLE = 'ratelimit/core/key-table.ts';
-const TIMING = 'ratelimit/owner/timing.ts';
-const TURNS = 'ratelimit/owner/turns.ts';
+const BORROWED = 'ratelimit/core/shared/borrowed-key.ts';
+const CUT_OFF = 'ratelimit/core/shared/when-cut-off.ts';
+const DIRECTORY = 'ratelimit/core/shared/directory.ts';
+const LIMITER = 'ratelimit/core/shared/shared-limiter.ts';
+const LIMITS = 'ratelimit/core/shared/sharer.ts';
+const LOANS = 'ratelimit/core/shared/loans.ts';
+const MINTER = 'ratelimit/core/shared/minter.ts';
+const TABLE = 'ratelimit/core/local/key-table.ts';
+const TIMING = 'ratelimit/core/shared/timing.ts';
+const TURNS = 'ratelimit/core/shared/turns.ts';
 
 export const mutants: readonly Mutant[] = [
   // The owner.
@@ -39,7 +39,7 @@ export const mutants: readonly Mutant[] = [
     promise: 'sum',
     story: 'An owner that is to start empty starts full.',
     file: MINTER,
-    from: "if (onLoss === 'full') return fullAt;",
+    from: "if (whenLost === 'full') return fullAt;",
     to: 'return fullAt;',
   },
   {
@@ -232,14 +232,64 @@ export const mutants: readonly Mutant[] = [
     to: 'if (now >= 0 || borrowed.waiting.length > 0) this.#keys.set(key, borrowed);',
   },
 
+  // Owners that leave.
+  {
+    name: 'handed-over-level-forgotten',
+    promise: 'sum',
+    story: 'The next owner takes a key over and begins with a full bucket.',
+    file: MINTER,
+    from: 'if (fullAt > at && !this.levels.setFullAt(key, place, fullAt, at)) return false;',
+    to: '',
+  },
+  {
+    name: 'mints-after-the-hand-over',
+    promise: 'sum',
+    story: 'An owner hands its keys over and goes on with the same buckets until the keys are given back.',
+    file: LIMITS,
+    from: 'this.#handing === undefined ? directory.rightTo(limiter, key, now) : undefined,',
+    to: 'directory.rightTo(limiter, key, now),',
+  },
+
   // Without the owner.
+  {
+    name: 'share-of-an-unknown-number',
+    promise: 'cut-off',
+    story: 'A process that never knew how many processes share the limit takes itself for the only one.',
+    file: CUT_OFF,
+    from: 'const maxServers = policy.maxServers ?? members;',
+    to: 'const maxServers = policy.maxServers ?? members ?? 1;',
+  },
+  {
+    name: 'share-of-the-whole',
+    promise: 'cut-off',
+    story: 'Every process that is cut off lets the whole limit through.',
+    file: CUT_OFF,
+    from: 'rate, 1 / maxServers, now), by',
+    to: 'rate, 1, now), by',
+  },
+  {
+    name: 'cut-off-begins-with-each-request',
+    promise: 'cut-off',
+    story: 'The time for which requests are let through begins anew with each of them.',
+    file: LIMITER,
+    from: '      borrowed.cutOff.since,\n      now,\n',
+    to: '      now,\n      now,\n',
+  },
+  {
+    name: 'cut-off-forgotten-at-once',
+    promise: 'cut-off',
+    story: 'A cut-off is forgotten between two requests, and its time begins anew.',
+    file: CUT_OFF,
+    from: 'const ADMITTING_REMEMBERED_MS = 60_000;',
+    to: 'const ADMITTING_REMEMBERED_MS = 0;',
+  },
   {
     name: 'waits-too-long',
     promise: 'in-time',
     story: 'A request waits for an owner that does not answer, long after its time.',
     file: LIMITER,
-    from: 'const until = later(now, waitMs);',
-    to: 'const until = later(now, 3 * waitMs);',
+    from: 'const until = later(now, askTimeoutMs);',
+    to: 'const until = later(now, 3 * askTimeoutMs);',
   },
   {
     name: 'waiting-request-forgotten',
@@ -250,12 +300,28 @@ export const mutants: readonly Mutant[] = [
     to: '    }\n    return effects;\n  }\n\n  #scheduleTryAgain',
   },
   {
+    name: 'shorter-wait-behind-a-longer',
+    promise: 'in-time',
+    story: 'A request that may wait for a shorter time than the request before it waits as long as that.',
+    file: LIMITER,
+    from: '        place += 1;\n        continue;',
+    to: '        break;',
+  },
+  {
+    name: 'given-up-request-decided',
+    promise: 'decided-once',
+    story: 'A request whose caller has given up is decided all the same, and takes tokens.',
+    file: LIMITER,
+    from: 'if (at >= 0) waiting.splice(at, 1);',
+    to: '',
+  },
+  {
     name: 'open-for-ever',
     promise: 'cut-off',
     story: 'A process that is open for a time stays open.',
     file: CUT_OFF,
-    from: 'if (now >= cutOffSince + policy.forMs) return closed(rate, now);',
-    to: '',
+    from: "if (policy.kind === 'closed' || now >= cutOffSince + policy.forMs)",
+    to: "if (policy.kind === 'closed')",
   },
   {
     name: 'cut-off-with-the-whole-limit',

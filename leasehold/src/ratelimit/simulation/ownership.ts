@@ -6,19 +6,18 @@
  * tokens that are away.
  */
 
-import { type Instant, later } from '../../runtime/time.ts';
+import { later } from '../../runtime/time.ts';
 import type { Random } from '../../sim/random.ts';
 import type { World } from '../../sim/world.ts';
 import { SLOTS, SUSPENSION_MS } from './drawn-world.ts';
-import type { Server } from './server.ts';
+import type { Grant, Server } from './server.ts';
 
 const LEASE_MS = 1_000;
 const SLOWEST_CLOCK = 1.0955;
 
-interface Holder {
+interface Holder extends Grant {
   readonly server: Server;
   readonly incarnation: number;
-  readonly since: Instant;
   renewedAtMs: number;
 }
 
@@ -26,6 +25,7 @@ export class Ownership {
   readonly #world: World;
   readonly #servers: readonly Server[];
   readonly #random: Random;
+  #number = 0;
   readonly #holders: (Holder | undefined)[] = Array<Holder | undefined>(SLOTS).fill(undefined);
   /** The last holder, which goes on with the same level after getting the key back. */
   readonly #last: (Holder | undefined)[] = Array<Holder | undefined>(SLOTS).fill(undefined);
@@ -49,6 +49,17 @@ export class Ownership {
     holder.server.letGo(slot);
     this.#free(slot);
     this.#world.after(this.#random.between(0, 20), () => this.#give(slot, holder.server));
+  }
+
+  /** The server gives back all keys, for good. */
+  left(server: Server): void {
+    for (let slot = 0; slot < SLOTS; slot++) {
+      if (this.#holders[slot]?.server !== server) continue;
+      this.#world.count('keys of servers that leave');
+      server.letGo(slot);
+      this.#free(slot);
+      this.#world.after(this.#random.between(0, 30), () => this.#give(slot, server));
+    }
   }
 
   /** The server is known to be dead: the leases end at once. */
@@ -78,20 +89,21 @@ export class Ownership {
 
   #renew(slot: number, holder: Holder): void {
     holder.renewedAtMs = this.#world.trueMs;
-    const { server, since } = holder;
-    server.hold(slot, since, later(server.process.now(), LEASE_MS));
+    const { server, before, since, number, tenure } = holder;
+    server.hold(slot, { before, since, number, tenure }, later(server.process.now(), LEASE_MS));
   }
 
   #free(slot: number): void {
     this.#last[slot] = this.#holders[slot] ?? this.#last[slot];
     this.#holders[slot] = undefined;
+    this.#number += 1;
     this.#tell(slot, undefined);
   }
 
   #give(slot: number, except?: Server): void {
     if (this.#holders[slot] !== undefined) return;
     const able = this.#servers.filter(
-      (server) => server.process.running && !server.isIsolated && server !== except,
+      (server) => server.process.running && !server.isIsolated && !server.isLeaving && server !== except,
     );
     if (able.length === 0) return;
     const server = this.#random.pick(able);
@@ -99,8 +111,12 @@ export class Ownership {
     const goesOn = last?.server === server && last.incarnation === server.process.incarnation;
     const since = goesOn ? last.since : server.process.now();
     if (last !== undefined) this.#world.count(goesOn ? 'holders that go on' : 'other holders');
+    this.#number += 1;
     const holder = {
       server,
+      number: this.#number,
+      tenure: goesOn ? last.tenure : this.#number,
+      before: goesOn ? last.before : idOf(last),
       incarnation: server.process.incarnation,
       since,
       renewedAtMs: this.#world.trueMs,
@@ -112,11 +128,15 @@ export class Ownership {
 
   /** Every server hears of the holder sooner or later. */
   #tell(slot: number, holder: Server | undefined): void {
+    const number = this.#number;
     for (const server of this.#servers) {
       const { incarnation } = server.process;
       this.#world.after(this.#random.between(0, this.#random.chance(0.2) ? 600 : 20), () => {
-        if (server.process.incarnation === incarnation) server.hear(slot, holder?.name);
+        if (server.process.incarnation === incarnation) server.hear(slot, holder?.name, number);
       });
     }
   }
 }
+
+const idOf = (holder: Holder | undefined): string =>
+  holder === undefined ? '' : `${holder.server.name}/${holder.incarnation} since ${holder.since}`;

@@ -8,18 +8,21 @@ import { SuspensionGuard } from '../../runtime/suspension.ts';
 import type { Instant } from '../../runtime/time.ts';
 import type { SimClock } from '../../sim/clock.ts';
 import type { Network } from '../../sim/network.ts';
+import { keyHash } from '../../runtime/keys/hash.ts';
+import { RING_SIZE } from '../../runtime/keys/position.ts';
 import { SimProcess, type SimRuntime } from '../../sim/process.ts';
 import type { World } from '../../sim/world.ts';
-import type { RateLimitResult } from '../core/result.ts';
-import { type Right, wholeRight } from '../owner/directory.ts';
-import type { SharingEffect } from '../owner/effects.ts';
-import type { Answer, Ask } from '../owner/messages.ts';
-import { SharedLimits } from '../owner/shared-limits.ts';
-import type { SharedLimiter } from '../owner/shared-limiter.ts';
+import type { RateLimitResult } from '../core/local/result.ts';
+import type { SharerEffect } from '../core/shared/effects.ts';
+import type { Answer, Ask, HandOver } from '../core/shared/messages.ts';
+import { Sharer } from '../core/shared/sharer.ts';
+import type { SharedLimiter } from '../core/shared/shared-limiter.ts';
+import { LIMIT_SCHEME, PoolDirectory } from '../shell/pool-directory.ts';
 import { type DrawnWorld, SLOTS, SUSPENSION_MS, WAIT_MS } from './drawn-world.ts';
 
 export type Message =
   | { readonly kind: 'ask'; readonly from: string; readonly ask: Ask }
+  | { readonly kind: 'hand-over'; readonly from: string; readonly page: HandOver }
   | { readonly kind: 'answer'; readonly to: string; readonly answer: Answer };
 
 export interface Decision {
@@ -28,12 +31,19 @@ export interface Decision {
   readonly result: RateLimitResult;
   /** By the clock of the server; undefined if the server was stopped meanwhile. */
   readonly waitedMs: number | undefined;
+  /** How long it might wait. */
+  readonly waitsMs: number;
 }
 
 export interface Observer {
   decided(server: Server, decision: Decision): void;
-  /** The server has minted tokens, holding the key since then. */
-  minted(server: Server, key: string, since: Instant): void;
+  /**
+   * The server has minted tokens.
+   *
+   * @param grant as the world knows it
+   * @param since since when the server counts the key as owned; earlier, if the last owner handed the key over
+   */
+  minted(server: Server, key: string, grant: Grant, since: Instant): void;
   asked(server: Server, key: string): void;
   refunded(key: string, cost: number): void;
   /** The owner of the key has answered. */
@@ -45,17 +55,51 @@ interface Request {
   readonly cost: number;
   readonly at: Instant;
   readonly refundAfterMs: number | undefined;
+  readonly waitsMs: number;
 }
 
-export const LIMITER = 'api';
 /** So few that a table is full at times. */
 const MAX_KEYS = 60;
 /** How long it takes until a connection is made or refused. */
 const DIAL_MS = 20;
 /** In a mixed world each request of so many does not wait. */
 const NOT_WAITING_EVERY = 5;
+/** And each of so many waits for a shorter time, or is given up by its caller. */
+const IMPATIENT_EVERY = 7;
+const IMPATIENT_MS = 30;
+const GIVEN_UP_EVERY = 11;
+const GIVEN_UP_AFTER_MS = 15;
 
-export const slotOf = (key: string): number => Number(key.slice(1)) % SLOTS;
+type TableRow = NonNullable<ReturnType<ConstructorParameters<typeof PoolDirectory>[1]['row']>>;
+
+export const LIMITER = 'api';
+const SLOT_SIZE: bigint = RING_SIZE / BigInt(SLOTS) + 1n;
+const slotAt = (position: bigint): number => Number(position / SLOT_SIZE);
+const spanOf = (slot: number): { readonly start: bigint; readonly end: bigint } => {
+  const end = BigInt(slot + 1) * SLOT_SIZE;
+  return { start: BigInt(slot) * SLOT_SIZE, end: end < RING_SIZE ? end : RING_SIZE };
+};
+
+/** The slot in which the pool places a key. */
+export const slotOf = (key: string): number => slotAt(keyHash(`${LIMITER}/${key}`));
+
+/** One in each slot. */
+export const KEYS: readonly string[] = Array.from({ length: SLOTS }, (_, slot) => {
+  for (let at = 0; ; at += 1) if (slotOf(`hot-${at}`) === slot) return `hot-${at}`;
+});
+
+/** What a server holds, under the number of the grant; and the first number of the unbroken time for which it holds that. */
+export interface Grant {
+  /** The holder before, and since when it held the key by its own clock: `s1/3 since 1200`. */
+  readonly before: string;
+  readonly since: Instant;
+  readonly number: number;
+  readonly tenure: number;
+}
+
+interface Held extends Grant {
+  readonly until: Instant;
+}
 
 export class Server {
   readonly world: World;
@@ -68,11 +112,14 @@ export class Server {
   readonly #drawn: DrawnWorld;
   readonly #network: Network<Message>;
   readonly #observer: Observer;
-  #limits: SharedLimits | undefined;
+  #limits: Sharer | undefined;
   #limiter: SharedLimiter | undefined;
-  #driver: Driver<SharingEffect> | undefined;
-  #held = new Map<number, { readonly since: Instant; readonly until: Instant }>();
-  #believed = new Map<number, string>();
+  #driver: Driver<SharerEffect> | undefined;
+  #held = new Map<number, Held>();
+  #believed = new Map<number, { readonly name: string | undefined; readonly number: number }>();
+  #heard = 0;
+  #directory: PoolDirectory | undefined;
+  #isLeaving = false;
   #requests = new Map<number, Request>();
   #requestIds = 0;
   /** The key of the ask that is being answered, and those of all asks. */
@@ -106,9 +153,28 @@ export class Server {
     return this.#requests.size;
   }
 
-  hold(slot: number, since: Instant, until: Instant): void {
+  /** The server gives back what it holds, and takes no more. */
+  get isLeaving(): boolean {
+    return this.#isLeaving;
+  }
+
+  /** How many servers this one has heard of as owners, with itself; undefined: of none. */
+  get knownMembers(): number | undefined {
+    return this.#heard === 0 ? undefined : this.#directory?.members();
+  }
+
+  /** Hands its keys over; they are given back by {@link letGo} soon. */
+  leave(): void {
     this.process.perform(() => {
-      this.#held.set(slot, { since, until });
+      this.#isLeaving = true;
+      this.#driver?.input((now) => this.#limits?.leave(now) ?? []);
+    });
+  }
+
+  hold(slot: number, grant: Grant, until: Instant): void {
+    this.process.perform(() => {
+      this.#held.set(slot, { ...grant, until });
+      this.#directory?.noteGrants(this.process.now());
       this.#driver?.input((now) => this.#limits?.directoryChanged(now) ?? []);
     });
   }
@@ -117,10 +183,11 @@ export class Server {
     this.#held.delete(slot);
   }
 
-  hear(slot: number, name: string | undefined): void {
+  hear(slot: number, name: string | undefined, number: number): void {
     this.process.perform(() => {
-      if (name === undefined) this.#believed.delete(slot);
-      else this.#believed.set(slot, name);
+      if (number < (this.#believed.get(slot)?.number ?? 0)) return;
+      this.#believed.set(slot, { name, number });
+      this.#heard += 1;
       this.#driver?.input((now) => this.#limits?.directoryChanged(now) ?? []);
     });
   }
@@ -132,16 +199,31 @@ export class Server {
       this.#requestIds += 1;
       const id = this.#requestIds;
       this.#driver?.input((now) => {
-        this.#requests.set(id, { key, cost, at: now, refundAfterMs });
-        if (this.#drawn.kind === 'mixed' && id % NOT_WAITING_EVERY === 0)
-          return this.#tryConsume(id, key, cost, now);
-        return this.#limiter?.consume(key, id, cost, this.#drawn.rate, now) ?? [];
+        const isMixed = this.#drawn.kind === 'mixed';
+        const waitsMs = isMixed && id % IMPATIENT_EVERY === 0 ? IMPATIENT_MS : WAIT_MS;
+        this.#requests.set(id, { key, cost, at: now, refundAfterMs, waitsMs });
+        if (isMixed && id % NOT_WAITING_EVERY === 0) return this.#tryConsume(id, key, cost, now);
+        if (isMixed && id % GIVEN_UP_EVERY === 0) this.#giveUpLater(id, key);
+        return this.#limiter?.consume(key, id, cost, this.#drawn.rate, now, waitsMs) ?? [];
+      });
+    });
+  }
+
+  /** A decision that comes after its caller gave up would be one of no request. */
+  #giveUpLater(id: number, key: string): void {
+    const { incarnation } = this.process;
+    this.world.after(GIVEN_UP_AFTER_MS, () => {
+      if (this.process.incarnation !== incarnation) return;
+      this.process.perform(() => {
+        if (!this.#requests.delete(id)) return;
+        this.world.count('given up by the caller');
+        this.#driver?.input(() => this.#limiter?.giveUp(key, id) ?? []);
       });
     });
   }
 
   /** A request that does not wait, as the shell makes it. */
-  #tryConsume(id: number, key: string, cost: number, now: Instant): SharingEffect[] {
+  #tryConsume(id: number, key: string, cost: number, now: Instant): SharerEffect[] {
     const limiter = this.#limiter;
     const { rate } = this.#drawn;
     const result = limiter?.decide(key, cost, rate, now);
@@ -150,7 +232,7 @@ export class Server {
       this.world.count('denied, does not wait');
       return limiter?.borrow(key, cost, rate, now) ?? [];
     }
-    const settled: SharingEffect = { do: 'settle', id, result };
+    const settled: SharerEffect = { do: 'settle', id, result };
     return limiter.wantsToSpeak(key, rate, now) ? [settled, ...limiter.speak(key, rate, now)] : [settled];
   }
 
@@ -175,20 +257,16 @@ export class Server {
   #start(runtime: SimRuntime): void {
     const { name } = this;
     const identity = `${name}/${this.process.incarnation}`;
-    const rightTo = (_limiter: string, key: string, now: Instant): Right | undefined => {
-      const lease = this.#held.get(slotOf(key));
-      return lease !== undefined && now < lease.until ? wholeRight(lease.since, now) : undefined;
-    };
-    const find = (_limiter: string, key: string): string | undefined => {
-      const believed = this.#believed.get(slotOf(key));
-      return believed === name ? undefined : believed;
-    };
     this.#held = new Map();
     this.#believed = new Map();
+    this.#heard = 0;
     this.#requests = new Map();
-    const limits = new SharedLimits({ rightTo, find });
-    const { rate, onLoss, whenCutOff } = this.#drawn;
-    const options = { name: LIMITER, rate, onLoss, whenCutOff, waitMs: WAIT_MS };
+    this.#isLeaving = false;
+    const directory = this.#directoryOf(runtime);
+    this.#directory = directory;
+    const limits = new Sharer(directory);
+    const { rate, whenLost, whenCutOff } = this.#drawn;
+    const options = { name: LIMITER, rate, whenLost, whenCutOff, askTimeoutMs: WAIT_MS };
     this.#limits = limits;
     // Now and then others ask before this process has made a limiter.
     const isLate = runtime.random() < 0.3;
@@ -204,7 +282,7 @@ export class Server {
         this.#dial(peer, runtime, driver, limits);
       },
     });
-    const driver = new Driver<SharingEffect>({
+    const driver = new Driver<SharerEffect>({
       core: limits,
       clock: runtime,
       guard: new SuspensionGuard(runtime, SUSPENSION_MS),
@@ -215,7 +293,10 @@ export class Server {
       },
       execute: (effect) => {
         if (effect.do === 'ask') transport.send(effect.to, { kind: 'ask', from: identity, ask: effect.ask });
-        else if (effect.do === 'answer') {
+        else if (effect.do === 'hand-over') {
+          this.world.count('pages handed over');
+          transport.send(effect.to, { kind: 'hand-over', from: identity, page: effect.page });
+        } else if (effect.do === 'answer') {
           const [to = ''] = effect.to.split('/');
           transport.send(to, { kind: 'answer', to: effect.to, answer: effect.answer });
         }
@@ -227,16 +308,70 @@ export class Server {
       if (message.kind === 'ask') {
         this.#asking = message.ask.key;
         driver.input((now) => limits.receiveAsk(message.from, message.ask, now));
+      } else if (message.kind === 'hand-over') {
+        driver.input((now) => limits.receiveHandOver(message.from, message.page, now));
       } else if (message.to === identity) {
         const { answer } = message;
-        if (answer.kind !== 'later') this.#observer.answered(this, this.#asked.get(answer.id) ?? '');
+        if (answer.kind === 'grant' || answer.kind === 'denial')
+          this.#observer.answered(this, this.#asked.get(answer.id) ?? '');
         driver.input((now) => limits.receiveAnswer(answer, now));
       }
     });
   }
 
+  /** The pool's owner and look-up of this server, as the world gives and tells. */
+  #directoryOf(runtime: SimRuntime): PoolDirectory {
+    const url = `${LIMIT_SCHEME}${this.name}`;
+    const heldNow = (key: string | bigint): Held | undefined => {
+      const held = this.#held.get(slotAt(keyHash(key)));
+      return held !== undefined && runtime.now() < held.until ? held : undefined;
+    };
+    const ownerOf = (name: string | undefined): TableRow['owner'] =>
+      name === undefined ? undefined : { name, url: `${LIMIT_SCHEME}${name}`, incarnation: name };
+    const rowOf = (slot: number): TableRow => {
+      const { name, number } = this.#believed.get(slot) ?? { name: undefined, number: 0 };
+      return { ...spanOf(slot), owner: ownerOf(name), number, lostAt: 0 };
+    };
+    // A pool leaves something to every member: here a position at the end of the ring, in which no key lies.
+    const { names } = this.#drawn;
+    const membersFrom = RING_SIZE - BigInt(names.length);
+    const rowAt = (position: bigint): TableRow => {
+      const row = rowOf(slotAt(position));
+      if (position < membersFrom) return row.end < RING_SIZE ? row : { ...row, end: membersFrom };
+      const name = this.#heard === 0 ? undefined : names[Number(position - membersFrom)];
+      return { start: position, end: position + 1n, owner: ownerOf(name), number: 0, lostAt: 0 };
+    };
+    const world = { heard: (): number => this.#heard };
+    return new PoolDirectory(
+      {
+        ...{ pool: 'ratelimit', url, isAdmitted: true, refusal: undefined },
+        tenure: (key) => heldNow(key)?.tenure,
+        tenures: () => new Set([...this.#held.values()].map(({ tenure }) => tenure)),
+        ranges: () =>
+          [...this.#held]
+            .filter(([, { until }]) => runtime.now() < until)
+            .map(([slot, { number }]) => ({ ...spanOf(slot), number })),
+        isHeld: (key, number) => {
+          const held = heldNow(key);
+          return held !== undefined && held.tenure <= number;
+        },
+      },
+      {
+        isCutOff: false,
+        get position() {
+          return { history: 'world', position: world.heard() };
+        },
+        row: (position) => rowAt(position as bigint),
+        find: (key) => {
+          const { owner, number } = rowOf(slotAt(keyHash(key)));
+          return owner === undefined ? undefined : { ...owner, number };
+        },
+      },
+    );
+  }
+
   /** A connection that was lost is made again, or refused if nothing listens there; a link that is cut does neither. */
-  #dial(peer: string, runtime: SimRuntime, driver: Driver<SharingEffect>, limits: SharedLimits): void {
+  #dial(peer: string, runtime: SimRuntime, driver: Driver<SharerEffect>, limits: Sharer): void {
     runtime.wakeAt((runtime.now() + DIAL_MS) as Instant, () => {
       const isCut = this.#network.isCut(this.name, peer) || this.#network.isCut(peer, this.name);
       const isThere = this.#network.isAttached(peer);
@@ -249,7 +384,7 @@ export class Server {
     });
   }
 
-  #observe(effect: SharingEffect, now: Instant): void {
+  #observe(effect: SharerEffect, now: Instant): void {
     const observer = this.#observer;
     if (effect.do === 'ask') {
       this.#asked.set(effect.ask.id, effect.ask.key);
@@ -264,8 +399,8 @@ export class Server {
     if (result.allowed && result.by === 'owner') this.#minted(request.key);
     const hasStopped = this.world.trueMs - (now - request.at) * 1.2 < this.stoppedAtMs;
     const waitedMs = hasStopped ? undefined : now - request.at;
-    const { key, cost, refundAfterMs } = request;
-    observer.decided(this, { key, cost, result, waitedMs });
+    const { key, cost, refundAfterMs, waitsMs } = request;
+    observer.decided(this, { key, cost, result, waitedMs, waitsMs });
     if (result.allowed && refundAfterMs !== undefined) this.#refund(key, cost, result, refundAfterMs);
   }
 
@@ -286,6 +421,8 @@ export class Server {
 
   #minted(key: string): void {
     const lease = this.#held.get(slotOf(key));
-    if (lease !== undefined) this.#observer.minted(this, key, lease.since);
+    const right = this.#directory?.rightTo(LIMITER, key, this.process.now());
+    if (lease !== undefined)
+      this.#observer.minted(this, key, lease, (right?.since ?? lease.since) as Instant);
   }
 }

@@ -1,12 +1,12 @@
 /** Shared limits as the runner of seeds sees them. */
 
-import { outcomeOf, type SeedOutcome, shortfalls, type Simulation } from '../../sim/simulation.ts';
+import { outcomeOf, type SeedOutcome, type Simulation } from '../../sim/simulation.ts';
 import { Chaos } from './chaos.ts';
 import { PROMISES } from './checker.ts';
 import { mutants } from './mutants.ts';
 
 /** What a run of many seeds must contain, on average, to prove anything. */
-const ENOUGH: Readonly<Record<string, number>> = {
+const FLOORS: Readonly<Record<string, number>> = {
   'allowed, owner': 200,
   'allowed, batch': 200,
   'denied, owner': 100,
@@ -25,6 +25,9 @@ const ENOUGH: Readonly<Record<string, number>> = {
   'worlds, flood': 0.03,
   'worlds, hoard': 0.06,
   'worlds, hand-over': 0.06,
+  'worlds, leaving': 0.06,
+  'keys taken over': 2,
+  'tokens let through': 20,
 };
 
 /** How much of the tokens of a central limiter, which is never cut off, must be allowed in all worlds of a kind together. */
@@ -50,9 +53,7 @@ export const simulation: Simulation = {
     const chaos = new Chaos(seed, trace);
     return outcomeOf(chaos.world, seed, () => chaos.run());
   },
-  tooLittle: (totals, seeds) => [
-    ...shortfalls(ENOUGH, totals, seeds),
-    ...(seeds < ENOUGH_SEEDS ? [] : unused(totals)),
-  ],
+  floors: FLOORS,
+  tooLittle: (totals, seeds) => (seeds < ENOUGH_SEEDS ? [] : unused(totals)),
   mutants,
 };

@@ -1,60 +1,64 @@
 /**
- * Several asks or answers in one message of a group: all that one server has to say to another in a turn.
+ * Several asks or answers in one datagram of a group: all that one server has to say to another in a turn.
  *
- *     bundle   kind  (length  frame) … until the message ends
- *
- * Each frame is an ask or an answer as on a connection (`codec.ts`).
+ * Each item is written once, as on a connection (`messages.ts`), because its length decides whether there is room in this datagram or in the next.
  */
 
-import { wholePayload } from '../../runtime/codec.ts';
-import { ByteReader, ByteWriter } from '../../runtime/msgpack/bytes.ts';
-import { Flaw, refusing } from '../../runtime/msgpack/flaw.ts';
-import type { Answer, Ask } from '../owner/messages.ts';
-import { answerCodec, askCodec } from './codec.ts';
+import { bytes, decode, encode, type Form, list, record, word } from '../../runtime/wire/form.ts';
+import type { Answer } from '../core/shared/messages.ts';
+import { versioned } from './bounds.ts';
+import { answer, type ToOwner, toOwner } from './messages.ts';
 
 export type Bundle =
-  | { readonly kind: 'asks'; readonly asks: readonly Ask[] }
+  | { readonly kind: 'asks'; readonly asks: readonly ToOwner[] }
   | { readonly kind: 'answers'; readonly answers: readonly Answer[] };
 
-const KIND = { asks: 1, answers: 2 } as const;
-/** Below the longest message of a group, with room for one more ask. */
+interface Packed {
+  readonly kind: Bundle['kind'];
+  readonly items: readonly Uint8Array[];
+}
+
+/** No kind of the form before, in which this was the first byte. */
+const VERSION = 4;
+/** The longest message of a group. */
+const MESSAGE_BYTES_MAX = 64 * 1024;
+/** With room for one more item. */
 const BUNDLE_BYTES = 48 * 1024;
 
-const writer = new ByteWriter();
+/** @internal For the fuzzer. */
+export const packed: Form<{ readonly version: number; readonly message: Packed }> = versioned(
+  VERSION,
+  record<Packed>({ kind: word('asks', 'answers'), items: list(bytes(MESSAGE_BYTES_MAX)) }),
+);
 
 /** As many messages as are needed. */
 export function encodeBundle(bundle: Bundle): Uint8Array[] {
+  const { kind } = bundle;
   const frames =
     bundle.kind === 'asks'
-      ? bundle.asks.map((ask) => wholePayload(askCodec.encode(ask)))
-      : bundle.answers.map((answer) => wholePayload(answerCodec.encode(answer)));
+      ? bundle.asks.map((ask) => encode(toOwner, ask))
+      : bundle.answers.map((each) => encode(answer, each));
   const messages: Uint8Array[] = [];
-  let bytes = 0;
-  writer.clear();
+  let next: Uint8Array[] = [];
+  let length = 0;
+  const flush = (): void => {
+    if (next.length > 0) messages.push(encode(packed, { version: VERSION, message: { kind, items: next } }));
+    next = [];
+    length = 0;
+  };
   for (const frame of frames) {
-    if (bytes === 0) writer.uint8(KIND[bundle.kind]);
-    writer.varint(frame.length);
-    writer.bytes(frame);
-    bytes += frame.length;
-    if (bytes < BUNDLE_BYTES) continue;
-    messages.push(writer.take());
-    bytes = 0;
+    if (length + frame.length > BUNDLE_BYTES) flush();
+    next.push(frame);
+    length += frame.length;
   }
-  if (bytes > 0) messages.push(writer.take());
+  flush();
   return messages;
 }
 
 /** @throws {MalformedMessageError} and nothing else, for all bytes */
-export function decodeBundle(message: Uint8Array): Bundle {
-  return refusing(() => {
-    const reader = new ByteReader(message);
-    const kind = reader.uint8();
-    const frames: Uint8Array[] = [];
-    while (reader.left > 0) frames.push(reader.bytes(reader.varint()));
-    if (kind === KIND.asks) return { kind: 'asks', asks: frames.map((frame) => answerCodec.decode(frame)) };
-    if (kind === KIND.answers) {
-      return { kind: 'answers', answers: frames.map((frame) => askCodec.decode(frame)) };
-    }
-    throw new Flaw(`is of kind ${kind}, which there is not`);
-  });
+export function decodeBundle(datagram: Uint8Array): Bundle {
+  const { kind, items: frames } = decode(packed, datagram).message;
+  return kind === 'asks'
+    ? { kind, asks: frames.map((frame) => decode(toOwner, frame)) }
+    : { kind, answers: frames.map((frame) => decode(answer, frame)) };
 }

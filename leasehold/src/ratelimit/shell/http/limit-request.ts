@@ -8,9 +8,9 @@
  * a number) is the client's fault and is answered with 400: an error would end a process that serves `node:http` without a handler for errors.
  */
 
-import { InvalidOptionError } from '../../../runtime/errors.ts';
+import { type BrokenRule, brokenRule, invalidOption } from '../../../runtime/errors.ts';
 import { checkOptionNames, type OptionNames } from '../../../runtime/option-names.ts';
-import type { RateLimitResult } from '../../core/result.ts';
+import type { RateLimitResult } from '../../core/local/result.ts';
 import type { ConsumeOptions, Limiter } from '../limiter.ts';
 import { type LimitHeaders, limitHeaders } from './headers.ts';
 
@@ -36,7 +36,7 @@ const NAMES: OptionNames<HttpLimitOptions<unknown>> = { key: true, options: true
 export interface HttpDenial {
   readonly status: 400 | 429 | 503;
   readonly body: {
-    readonly error: 'INVALID_REQUEST' | 'RATE_LIMITED' | 'LIMIT_CUT_OFF' | 'LIMIT_SHARING_CLOSED';
+    readonly error: 'INVALID_REQUEST' | 'RATE_LIMITED' | 'LIMIT_CUT_OFF' | 'LIMITS_CLOSED';
     readonly message: string;
     readonly retryAfterMs?: number;
   };
@@ -55,14 +55,14 @@ export function requestLimit<Request>(
 ): (request: Request) => Promise<HttpDecision | undefined> {
   checkOptionNames<HttpLimitOptions<never>>('', options, NAMES);
   if (typeof options.key !== 'function') {
-    throw new InvalidOptionError('key', options.key, 'it must be a function from a request to its key');
+    throw invalidOption('key', options.key, 'it must be a function from a request to its key');
   }
   return async (request) => {
     const key = await options.key(request);
     if (key === undefined) return undefined;
     const chosen = await options.options?.(request);
     const result = await limiter.consume(key, chosen).catch(refused);
-    if (result instanceof InvalidOptionError) return { headers: {}, denial: invalidRequest(result) };
+    if ('rule' in result) return { headers: {}, denial: invalidRequest(result) };
     const headers = limitHeaders(limiter.name, result);
     if (result.allowed) return { headers, denial: undefined };
     tell(options.onLimited, request, result);
@@ -72,14 +72,14 @@ export function requestLimit<Request>(
 }
 
 /** The error of a key or a cost; all others are the application's, and are thrown on. */
-function refused(error: unknown): InvalidOptionError {
-  if (error instanceof InvalidOptionError && (error.option === 'key' || error.option === 'cost'))
-    return error;
+function refused(error: unknown): BrokenRule {
+  const broken = brokenRule(error);
+  if (broken?.option === 'key' || broken?.option === 'cost') return broken;
   throw error;
 }
 
 /** The value is the client's and is not repeated. */
-const invalidRequest = ({ option, rule }: InvalidOptionError): HttpDenial => ({
+const invalidRequest = ({ option, rule }: BrokenRule): HttpDenial => ({
   status: 400,
   body: { error: 'INVALID_REQUEST', message: `the ${option} of this request cannot be counted: ${rule}` },
 });
@@ -104,8 +104,8 @@ function denialBody({ denied, retryAfterMs, burst }: RateLimitResult): HttpDenia
     };
   }
   if (denied === 'closed') {
-    const message = 'the limit cannot be checked: this process has closed its sharing of limits';
-    return { error: 'LIMIT_SHARING_CLOSED', message };
+    const message = 'the limit cannot be checked: this process has closed its shared limits';
+    return { error: 'LIMITS_CLOSED', message };
   }
   const waitMs = Math.ceil(retryAfterMs);
   if (denied === 'cut-off') {

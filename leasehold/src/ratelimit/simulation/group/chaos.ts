@@ -8,13 +8,12 @@ import type { Random } from '../../../sim/random.ts';
 import { World } from '../../../sim/world.ts';
 import { Checker } from './checker.ts';
 import { drawClockRate, type DrawnWorld, drawWorld, type WorldKind } from './drawn-world.ts';
-import { type LimitMessage, LimitedServer } from './limited-server.ts';
+import { KEYS, type LimitMessage, LimitedServer } from './limited-server.ts';
 
 const EPOCH_MS = 1_750_000_000_000;
 const EVENTS_MAX = 2_000_000;
 /** Before that, no server acts. */
 const BEGIN_MS = 4_000;
-export const KEYS: readonly string[] = ['k0', 'k1', 'k2', 'k3'];
 const LEAVING_MS = 400;
 /** The rate of requests may change after this time. */
 const LOOK_AGAIN_MS = 100;
@@ -80,16 +79,26 @@ export class GroupLimits {
     server.crashed();
   }
 
-  /** Leaves the group, and starts again later. */
-  leave(server: LimitedServer, backAfterMs: number): void {
+  /**
+   * Leaves the group, and starts again later.
+   *
+   * @param handOverMs so long after its keys were handed over; undefined: without that
+   */
+  leave(server: LimitedServer, backAfterMs: number, handOverMs?: number): void {
     if (!server.group.process.running) return;
     this.world.count('leaves');
-    server.group.leave();
     const { incarnation } = server.group.process;
-    this.world.after(LEAVING_MS, () => {
-      if (server.group.process.incarnation === incarnation) this.crash(server);
-    });
-    this.world.after(LEAVING_MS + backAfterMs, () => this.start(server));
+    const soon = (afterMs: number, act: () => void): void =>
+      void this.world.after(afterMs, () => {
+        if (server.group.process.incarnation === incarnation) act();
+      });
+    if (handOverMs === undefined) server.group.leave();
+    else {
+      server.leave();
+      soon(handOverMs, () => server.group.process.running && server.group.leave());
+    }
+    soon(LEAVING_MS + (handOverMs ?? 0), () => this.crash(server));
+    this.world.after(LEAVING_MS + (handOverMs ?? 0) + backAfterMs, () => this.start(server));
   }
 
   request(server: LimitedServer, key: string): void {
@@ -132,6 +141,7 @@ export class Chaos {
     const { world, drawn, servers, checker } = limits;
     const { kind, stormMs, faults } = drawn;
     world.count(`worlds, ${kind}`);
+    if (drawn.strangers.length > 0) world.count('worlds with a server that does not share');
     for (const server of servers) world.after(this.#random.between(0, 300), () => limits.start(server));
     world.run({ untilMs: BEGIN_MS, maxEvents: EVENTS_MAX });
     for (const server of servers) for (const key of KEYS) this.#askFor(server, key);
@@ -144,11 +154,13 @@ export class Chaos {
       world.at(this.#random.between(BEGIN_MS, BEGIN_MS + stormMs), () => this.#fault());
     }
     if (kind === 'mixed') this.#rushes();
+    if (drawn.sharersChange) world.every([1_000, 4_000], () => this.#changeSharers());
     if (kind === 'sleeping') {
       this.#pressure = 0.001;
       world.after(4_500, () => this.#sleep());
     }
     if (kind === 'leaving') world.every([4_000, 5_000], () => this.#leaveWithTokensAway());
+    if (kind === 'handing') world.every([2_500, 4_000], () => this.#leaveOneAfterTheOther());
     if (kind === 'there-and-back') world.every([5_000, 6_000], () => this.#thereAndBack());
     if (kind === 'comes-over') world.every([7_000, 8_000], () => this.#comeOver());
     if (kind === 'parted') world.every([500, 8_000], () => this.#part());
@@ -240,6 +252,51 @@ export class Chaos {
     world.after(1_500, () => (this.#pressure = 1));
   }
 
+  /** A server leaves as planned while its tokens are away, and all spend before and after; another may follow at once. */
+  #leaveOneAfterTheOther(): void {
+    const { limits } = this;
+    const { world } = limits;
+    const [first, second] = this.#random.shuffle(limits.servers);
+    if (first === undefined || second === undefined) return;
+    this.#pressure = this.#random.pick([0.001, 1]);
+    if (this.#random.chance(0.7)) this.#spend();
+    const leavesMs = this.#random.between(0, 60);
+    const spendAt = [20, 40, 80, 130, 180, 300, 450, 600, 900];
+    for (const ms of spendAt) world.after(leavesMs + ms, () => this.#spend());
+    world.after(leavesMs, () =>
+      limits.leave(first, this.#random.between(300, 1_000), this.#random.between(20, 200)),
+    );
+    const isFollowed = this.#random.chance(0.4);
+    const followsMs = leavesMs + this.#random.between(10, 400);
+    world.after(followsMs, () => isFollowed && limits.leave(second, 500, this.#random.between(20, 200)));
+    world.after(1_000, () => (this.#pressure = 1));
+  }
+
+  /** One server stops sharing for a while; or several do, one close after the other, while views that count the one before are still agreed on. */
+  #changeSharers(): void {
+    const { world, servers, drawn } = this.limits;
+    const sharers = this.#random.shuffle(servers.filter(({ name }) => !drawn.strangers.includes(name)));
+    const isHasty = this.#random.chance(0.5);
+    for (const server of sharers.slice(0, isHasty ? this.#random.integer(1, 3) : 1)) {
+      const forMs = isHasty ? this.#random.between(1, 60) : this.#random.between(0, 2_000);
+      world.after(this.#random.between(0, 40), () => this.#stopSharing(server, forMs));
+    }
+  }
+
+  /** The server stays in the group. */
+  #stopSharing(server: LimitedServer, forMs: number): void {
+    const { world } = this.limits;
+    if (!server.isRunning) return;
+    world.count('servers that stop sharing');
+    const { incarnation } = server.group.process;
+    if (this.#random.chance(0.7)) server.leave();
+    world.after(this.#random.between(0, Math.min(forMs, 200)), () => {
+      if (server.group.process.incarnation !== incarnation || !server.isRunning) return;
+      server.stopSharing();
+      world.after(forMs, () => server.beginToShare());
+    });
+  }
+
   /** A server leaves and comes back; its keys are spent elsewhere, at home, and elsewhere again. */
   #thereAndBack(): void {
     const { limits } = this;
@@ -324,6 +381,8 @@ export class Chaos {
       () => server.group.suspend(random.between(50, 4_000)),
       () => server.group.suspend(random.between(5, 39)),
       () => limits.leave(server, random.between(0, 2_000)),
+      () => limits.leave(server, random.between(0, 2_000), random.between(0, 300)),
+      () => limits.leave(server, random.between(0, 2_000), random.between(0, 300)),
       () => server.group.process.setRate(drawClockRate(random)),
     ];
     world.count('faults');

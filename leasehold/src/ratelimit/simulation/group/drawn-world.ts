@@ -5,6 +5,7 @@
  *  - `sleeping`: the owner of a key stands still; the others go on and spend; then the owner wakes with its bucket.
  *  - `there-and-back`: a server joins, gets keys, spends them and leaves, and the keys come back.
  *  - `leaving`: the owner of keys leaves while its tokens lie idle elsewhere, and then all spend.
+ *  - `handing`: servers leave as planned, and hand their keys over while tokens are away and all spend.
  *  - `comes-over`: a server leaves its view for another, while the members that it left do not notice.
  *  - `one-hot`: nearly all requests come to one server for seconds, and faults of every kind: how much of the limit is used in storms.
  *  - `parted`: owner and borrower are parted from the rest, keep their tokens, and all spend when the rest has begun.
@@ -14,8 +15,9 @@ import { CLOCK_RATE_BOUND } from '../../../runtime/clock-rates.ts';
 import type { LinkFaults } from '../../../sim/network.ts';
 import { Random } from '../../../sim/random.ts';
 import { type Durations, resolveDurations } from '../../../membership/core/durations.ts';
-import { type Rate, resolveRate } from '../../core/rate.ts';
-import type { OnLoss } from '../../owner/messages.ts';
+import { type Rate, resolveRate } from '../../core/local/rate.ts';
+import type { WhenLost } from '../../core/shared/messages.ts';
+import type { CutOffPolicy } from '../../core/shared/when-cut-off.ts';
 
 export type WorldKind =
   | 'mixed'
@@ -23,6 +25,7 @@ export type WorldKind =
   | 'sleeping'
   | 'there-and-back'
   | 'leaving'
+  | 'handing'
   | 'comes-over'
   | 'parted'
   | 'one-hot';
@@ -32,7 +35,8 @@ export interface DrawnWorld {
   readonly names: readonly string[];
   readonly durations: Durations;
   readonly rate: Rate;
-  readonly onLoss: OnLoss;
+  readonly whenLost: WhenLost;
+  readonly whenCutOff: CutOffPolicy;
   readonly links: Partial<LinkFaults>;
   readonly rates: readonly number[];
   readonly lateMs: number;
@@ -40,6 +44,10 @@ export interface DrawnWorld {
   /** Requests of all servers together for each key, as a multiple of the limit. */
   readonly demand: number;
   readonly stormMs: number;
+  /** Servers of the group that share no limits. */
+  readonly strangers: readonly string[];
+  /** Servers stop sharing and begin again, and stay in the group. */
+  readonly sharersChange: boolean;
 }
 
 export const SLOWEST: number = 1 / Math.sqrt(CLOCK_RATE_BOUND);
@@ -48,7 +56,7 @@ export const FASTEST: number = Math.sqrt(CLOCK_RATE_BOUND);
 const KINDS: readonly WorldKind[] = [
   ...Array<WorldKind>(6).fill('mixed'),
   ...(['calm', 'sleeping', 'there-and-back', 'leaving', 'comes-over', 'comes-over', 'parted'] as const),
-  ...(['one-hot', 'one-hot'] as const),
+  ...(['one-hot', 'one-hot', 'handing', 'handing'] as const),
 ];
 
 export function drawWorld(seed: number): DrawnWorld {
@@ -57,16 +65,21 @@ export function drawWorld(seed: number): DrawnWorld {
   const size = sizeOf(kind, random);
   const names = Array.from({ length: size }, (_, index) => `s${index}`);
   const isCalm = kind === 'calm';
+  const sharing = new Random(seed).fork('sharing');
+  const canDiffer = size > 2 && (isCalm || kind === 'mixed');
   return {
     ...{ kind, names, durations: resolveDurations({ conflictMaxMs: 6_000 }) },
     rate: drawRate(kind, random),
-    onLoss: onLossOf(kind, random),
+    whenLost: whenLostOf(kind, random),
+    whenCutOff: policyOf(kind, random),
     links: isCalm ? { delayMs: [0.5, 3] } : drawLinks(random),
     rates: names.map(() => (isCalm ? 1 : drawClockRate(random))),
     lateMs: isCalm ? 0 : random.pick([0, 0, 10, 40]),
     faults: faultsOf(kind, random),
     demand: demandOf(kind, random),
     stormMs: stormMsOf(kind),
+    strangers: canDiffer && sharing.chance(0.3) ? [sharing.pick(names)] : [],
+    sharersChange: kind === 'mixed' && sharing.chance(0.4),
   };
 }
 
@@ -87,9 +100,16 @@ function demandOf(kind: WorldKind, random: Random): number {
   return kind === 'calm' ? random.pick([0.7, 1.4]) : random.pick([0.8, 1.5, 3]);
 }
 
-function onLossOf(kind: WorldKind, random: Random): OnLoss {
+function whenLostOf(kind: WorldKind, random: Random): WhenLost {
   if (kind === 'leaving') return 'full';
   return kind === 'sleeping' || kind === 'there-and-back' ? 'empty' : random.pick(['full', 'empty']);
+}
+
+/** Closed where the use of the limit is measured. */
+function policyOf(kind: WorldKind, random: Random): CutOffPolicy {
+  if (kind === 'calm' || kind === 'one-hot') return { kind: 'closed' };
+  const forMs = random.pick([300, 1_500, 15_000]);
+  return random.pick<CutOffPolicy>([{ kind: 'closed' }, { kind: 'share', maxServers: undefined, forMs }]);
 }
 
 function sizeOf(kind: WorldKind, random: Random): number {

@@ -6,9 +6,11 @@
 import { mutants as ofMembership } from '../../../membership/simulation/mutants.ts';
 import type { Mutant } from '../../../sim/simulation.ts';
 
-const GROUP = 'ratelimit/owner/group-directory.ts';
-const LOANS = 'ratelimit/owner/loans.ts';
-const MINTER = 'ratelimit/owner/minter.ts';
+const GROUP = 'ratelimit/core/shared/group-directory.ts';
+const LIMITS = 'ratelimit/core/shared/sharer.ts';
+const LOANS = 'ratelimit/core/shared/loans.ts';
+const MINTER = 'ratelimit/core/shared/minter.ts';
+const CLIENTS = 'membership/core/clients.ts';
 
 /** A fault of membership, which a promise of shared limits has to catch, too. */
 const beneath = (name: string, promise: 'sum' | 'parts'): readonly Mutant[] =>
@@ -21,6 +23,25 @@ export const mutants: readonly Mutant[] = [
   ...beneath('no-recovery-after-a-start', 'parts'),
   ...beneath('suspension-ignored', 'parts'),
   ...beneath('everybody-kept', 'parts'),
+
+  // Which servers share limits.
+  {
+    name: 'owners-among-all-members',
+    promise: 'calm-use',
+    story: 'A server that shares no limits owns keys, and requests for these are denied.',
+    file: GROUP,
+    from: 'new SlotOwners(view.sharers);',
+    to: 'new SlotOwners(view.members);',
+  },
+  {
+    name: 'sharers-of-an-old-version',
+    promise: 'parts',
+    story:
+      'A server begins or stops to share, and its list keeps its version: one view has several sets of sharers.',
+    file: CLIENTS,
+    from: 'this.#list = { version: version + 1, clients, parts:',
+    to: 'this.#list = { version, clients, parts:',
+  },
 
   // Rights.
   {
@@ -44,7 +65,7 @@ export const mutants: readonly Mutant[] = [
     promise: 'parts',
     story: 'Each side of a partition mints the whole limit.',
     file: GROUP,
-    from: "standing === 'acts' ? view.members.length / this.#greatestSize : keptShare;",
+    from: "standing === 'acts' ? view.members.length / this.#greatestMax : keptShare;",
     to: "standing === 'acts' ? 1 : keptShare;",
   },
   {
@@ -52,15 +73,15 @@ export const mutants: readonly Mutant[] = [
     promise: 'parts',
     story: 'A server that continues mints for members that have come from elsewhere.',
     file: GROUP,
-    from: "standing === 'acts' ? view.members.length / this.#greatestSize : keptShare;",
-    to: 'view.members.length / this.#greatestSize;',
+    from: "standing === 'acts' ? view.members.length / this.#greatestMax : keptShare;",
+    to: 'view.members.length / this.#greatestMax;',
   },
   {
     name: 'goes-on-whatever-was-between',
     promise: 'sum',
     story: 'A server goes on with a key that another server owned meanwhile.',
     file: GROUP,
-    from: 'if (!chain.every(({ owners }) => owners.ownerOf(slot) === name)) return undefined;',
+    from: 'if (!chain.every(({ key, owners }) => owners?.ownerOf(slot) === name || wasGained(key))) return undefined;',
     to: '',
   },
   {
@@ -70,6 +91,41 @@ export const mutants: readonly Mutant[] = [
     file: GROUP,
     from: 'isOpen: isOpen(start.realAt, now)',
     to: 'isOpen: true || isOpen(start.realAt, now)',
+  },
+
+  // Servers that leave.
+  {
+    name: 'mints-after-the-hand-over',
+    promise: 'parts',
+    story: 'A server hands its keys over and goes on with them.',
+    file: LIMITS,
+    from: 'this.#handing === undefined ? directory.rightTo(limiter, key, now) : undefined,',
+    to: 'directory.rightTo(limiter, key, now),',
+  },
+  {
+    name: 'every-server-takes-over',
+    promise: 'parts',
+    story: 'Each server that is handed some keys takes all keys of the server that leaves.',
+    file: GROUP,
+    from: 'view.owners.ownerOf(slot) === leaving && next.ownerOf(slot) === name',
+    to: "view.owners.ownerOf(slot) === leaving && next.ownerOf(slot) !== ''",
+  },
+  {
+    name: 'taken-over-from-another-view',
+    promise: 'parts',
+    story:
+      'A server takes keys over that were handed over in an earlier view, although another server owns them in the present one.',
+    file: GROUP,
+    from: 'if (view === undefined || view.id !== id || !view.sharers.includes(leaving)) return [];',
+    to: 'if (view === undefined || id === "" || !view.sharers.includes(leaving)) return [];',
+  },
+  {
+    name: 'handed-over-level-forgotten',
+    promise: 'sum',
+    story: 'The next owner takes a key over and begins with a full bucket.',
+    file: MINTER,
+    from: 'if (fullAt > at && !this.levels.setFullAt(key, place, fullAt, at)) return false;',
+    to: '',
   },
 
   // Buckets.
@@ -95,7 +151,7 @@ export const mutants: readonly Mutant[] = [
     promise: 'sum',
     story: 'A server with a part of the limit has the burst of the whole.',
     file: MINTER,
-    from: 'Math.max(at + (1 - share) * rate.refillMs, this.levels.fullAt(place, at));',
+    from: 'Math.max(at + reserveMsOf(rate, right), this.levels.fullAt(place, at));',
     to: 'Math.max(at, this.levels.fullAt(place, at));',
   },
   {
@@ -103,7 +159,7 @@ export const mutants: readonly Mutant[] = [
     promise: 'sum',
     story: 'An owner that is to start empty starts full.',
     file: MINTER,
-    from: "if (onLoss === 'full') return fullAt;",
+    from: "if (whenLost === 'full') return fullAt;",
     to: 'return fullAt;',
   },
   {

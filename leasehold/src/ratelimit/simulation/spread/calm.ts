@@ -7,7 +7,7 @@
  *  - **no-starvation.** Every member with traffic is allowed something.
  */
 
-import { CREDIT } from '../../spread/credits.ts';
+import { CREDIT } from '../../core/spread/credits.ts';
 import { totalCredits } from './checker.ts';
 import type { SpreadWorld } from './spread-world.ts';
 

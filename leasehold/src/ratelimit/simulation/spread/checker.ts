@@ -8,10 +8,10 @@
  *  - **comes-to-an-end.** Time goes on.
  */
 
-import type { RateLimitResult } from '../../core/result.ts';
-import { CREDIT } from '../../spread/credits.ts';
+import type { RateLimitResult } from '../../core/local/result.ts';
+import { CREDIT } from '../../core/spread/credits.ts';
 import type { SpreadMember } from './member.ts';
-import type { SpreadWorld } from './spread-world.ts';
+import type { World } from '../../../sim/world.ts';
 
 export const PROMISES = [
   'credits',
@@ -26,8 +26,15 @@ export const PROMISES = [
 /** Levels are quotients. */
 const ROUNDING = 1e-9;
 
+/** As much of a world as is checked. */
+interface CheckedWorld {
+  readonly world: World;
+  readonly options: { readonly names: readonly string[]; readonly limit: number; readonly burst: number };
+  readonly members: readonly SpreadMember[];
+}
+
 export class SpreadChecker {
-  readonly #world: SpreadWorld;
+  readonly #world: CheckedWorld;
   /** A bucket that takes what all processes use. */
   #tokens: number;
   #atMs = 0;
@@ -38,7 +45,7 @@ export class SpreadChecker {
   readonly denied: number[];
   greatestSum = 0;
 
-  constructor(world: SpreadWorld) {
+  constructor(world: CheckedWorld) {
     this.#world = world;
     this.#tokens = world.options.burst;
     this.allowed = world.options.names.map(() => 0);

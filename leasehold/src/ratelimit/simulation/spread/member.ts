@@ -9,9 +9,13 @@ import type { Server } from '../../../membership/simulation/server.ts';
 import { assert } from '../../../runtime/assert.ts';
 import { Driver } from '../../../runtime/driver.ts';
 import { SuspensionGuard } from '../../../runtime/suspension.ts';
-import { decodeSpread, encodeSpread } from '../../spread/codec.ts';
-import type { GroupSight } from '../../spread/group-sight.ts';
-import { type SpreadEffect, SpreadLimiter, type SpreadLimiterSettings } from '../../spread/spread-limiter.ts';
+import { decodeSpread, encodeSpread } from '../../wire/spread.ts';
+import type { GroupSight } from '../../core/spread/group-sight.ts';
+import {
+  type SpreadEffect,
+  SpreadLimiter,
+  type SpreadLimiterSettings,
+} from '../../core/spread/spread-limiter.ts';
 
 const CHANNEL = 'ratelimit/simulated';
 

@@ -5,13 +5,13 @@
 
 import type { Mutant } from '../../../sim/simulation.ts';
 
-const ACCOUNT = 'ratelimit/spread/account.ts';
-const BOOK = 'ratelimit/spread/account-book.ts';
-const BUCKET = 'ratelimit/spread/level-bucket.ts';
-const CREDITS = 'ratelimit/spread/credits.ts';
-const LEVEL = 'ratelimit/spread/level.ts';
-const LIMITER = 'ratelimit/spread/spread-limiter.ts';
-const PARTICIPATION = 'ratelimit/spread/participation.ts';
+const ACCOUNT = 'ratelimit/core/spread/account.ts';
+const BOOK = 'ratelimit/core/spread/account-book.ts';
+const BUCKET = 'ratelimit/core/spread/level-bucket.ts';
+const CREDITS = 'ratelimit/core/spread/credits.ts';
+const LEVEL = 'ratelimit/core/spread/level.ts';
+const LIMITER = 'ratelimit/core/spread/spread-limiter.ts';
+const PARTICIPATION = 'ratelimit/core/spread/participation.ts';
 
 export const mutants: readonly Mutant[] = [
   // Levels (L1 to L4).
@@ -81,8 +81,8 @@ export const mutants: readonly Mutant[] = [
     promise: 'tokens',
     story: 'A bucket keeps the tokens of credits that were given away, and the receiver fills its own.',
     file: BUCKET,
-    from: 'Math.min(this.#tokens + gained, this.cap(level, size));',
-    to: 'Math.max(this.#tokens, Math.min(this.#tokens + gained, this.cap(level, size)));',
+    from: 'Math.min(this.#tokens + gained, this.cap(level, maxServers));',
+    to: 'Math.max(this.#tokens, Math.min(this.#tokens + gained, this.cap(level, maxServers)));',
   },
   // Views (S7).
   {

@@ -1,12 +1,12 @@
 /** Spread limits as the runner of seeds sees them. */
 
-import { outcomeOf, type SeedOutcome, shortfalls, type Simulation } from '../../../sim/simulation.ts';
+import { outcomeOf, type SeedOutcome, type Simulation } from '../../../sim/simulation.ts';
 import { Chaos } from './chaos.ts';
 import { PROMISES } from './checker.ts';
 import { mutants } from './mutants.ts';
 
 /** What a run of many seeds must contain, on average, to prove anything. */
-const ENOUGH: Readonly<Record<string, number>> = {
+const FLOORS: Readonly<Record<string, number>> = {
   lives: 4,
   views: 30,
   'takes-part-anew': 6,
@@ -45,6 +45,7 @@ export const simulation: Simulation = {
     const chaos = new Chaos(seed, trace);
     return outcomeOf(chaos.spread.world, seed, () => chaos.run());
   },
-  tooLittle: (totals, seeds) => [...shortfalls(ENOUGH, totals, seeds), ...unused(totals, seeds)],
+  floors: FLOORS,
+  tooLittle: unused,
   mutants,
 };

@@ -1,6 +1,6 @@
 /** A spread limit in a simulated world: a group, a limiter on each server, traffic, and the checker. */
 
-import { resolveRate } from '../../core/rate.ts';
+import { resolveRate } from '../../core/local/rate.ts';
 import type { Durations } from '../../../membership/core/durations.ts';
 import type { MemberEffect } from '../../../membership/core/effects.ts';
 import type { AnyMessage } from '../../../membership/core/messages.ts';
@@ -9,7 +9,7 @@ import { SimClock } from '../../../sim/clock.ts';
 import { type LinkFaults, Network } from '../../../sim/network.ts';
 import type { Random } from '../../../sim/random.ts';
 import { World } from '../../../sim/world.ts';
-import type { DemandKind } from '../../spread/demand.ts';
+import type { DemandKind } from '../../core/spread/demand.ts';
 import { SpreadChecker } from './checker.ts';
 import { SpreadMember } from './member.ts';
 
@@ -63,7 +63,7 @@ export class SpreadWorld implements Observer {
     this.network = new Network(this.world, { faults: options.links });
     const settings = {
       rate: resolveRate({ limit, burst }),
-      ...{ size: names.length, demand: options.demand, epochMs: options.epochMs },
+      ...{ maxServers: names.length, demand: options.demand, epochMs: options.epochMs },
     };
     this.members = names.map((name, index) => {
       const random = this.random.fork(`server ${name}`);

@@ -7,8 +7,8 @@ import type { MemberId } from '../../../membership/core/incarnation.ts';
 import { type Instant, instant } from '../../../runtime/time.ts';
 import { Network } from '../../../sim/network.ts';
 import { World } from '../../../sim/world.ts';
-import type { GroupSight } from '../../spread/group-sight.ts';
-import type { SpreadMessage } from '../../spread/messages.ts';
+import type { GroupSight } from '../../core/spread/group-sight.ts';
+import type { SpreadMessage } from '../../core/spread/messages.ts';
 
 interface SentEffect {
   readonly do: 'send';

@@ -2,10 +2,10 @@
 
 import { resolveDurations } from '../../../../membership/core/durations.ts';
 import { instant } from '../../../../runtime/time.ts';
-import { LocalLimiter } from '../../../core/local-limiter.ts';
-import { resolveRate } from '../../../core/rate.ts';
-import { PushSum } from '../../../spread/push-sum.ts';
-import { SpreadLimiter } from '../../../spread/spread-limiter.ts';
+import { LocalLimiter } from '../../../core/local/local-limiter.ts';
+import { resolveRate } from '../../../core/local/rate.ts';
+import { PushSum } from '../../../core/spread/push-sum.ts';
+import { SpreadLimiter } from '../../../core/spread/spread-limiter.ts';
 import { SpreadWorld } from '../spread-world.ts';
 import { StaticGroup } from '../static-group.ts';
 import type { Figure, Series } from './figure.ts';
@@ -144,12 +144,12 @@ const BURST = 9_000;
 const TRAFFIC_MS = 50;
 
 /** 182 limiters, 30 Mbps: traffic at 38 more of them at each step. One sample a second, in Mbps. */
-export function figure11(): { allowed: Series; levels: Series; collector: Series } {
+export function figure11(members = 182): { allowed: Series; levels: Series; collector: Series } {
   const rate = resolveRate({ limit: MBPS_30, burst: BURST });
   const group = new StaticGroup<SpreadLimiter>({
-    ...{ seed: 1, members: 182, lossChance: 0.02 },
+    ...{ seed: 1, members, lossChance: 0.02 },
     make: (_index, sight, random, now) =>
-      new SpreadLimiter({ rate, size: 182, demand: 'arrivals', epochMs: 500, random }, sight, now),
+      new SpreadLimiter({ rate, maxServers: members, demand: 'arrivals', epochMs: 500, random }, sight, now),
   });
   // Figure 12: one collector decides for all.
   const collector = new LocalLimiter({ maxKeys: 10, whenFull: 'deny' });
@@ -159,10 +159,10 @@ export function figure11(): { allowed: Series; levels: Series; collector: Series
     for (let turn = 0; turn < 1_000 / TRAFFIC_MS; turn++) {
       group.run(TRAFFIC_MS);
       const now = instant(group.world.trueMs);
-      const active = 38 * Math.min(4, Math.floor((second - 1) / STEP_S));
+      const active = Math.round(0.21 * members) * Math.min(4, Math.floor((second - 1) / STEP_S));
       for (let index = 0; index < active; index++) {
-        // Each flow could fill a twentieth of the limit, in requests of 15 kilobits.
-        for (let request = 0; request < 5; request++) {
+        // Each of 38 flows could fill a twentieth of the limit, in requests of 15 kilobits.
+        for (let request = 0; request < (5 * 182) / members; request++) {
           if (group.cores[index]?.consume('flow', 15, now).allowed === true) tokens += 15;
           if (collector.consume('all', 15, rate, now).allowed) tokensOfCollector += 15;
         }
@@ -171,7 +171,7 @@ export function figure11(): { allowed: Series; levels: Series; collector: Series
     }
     allowed?.push([second, tokens / 1_000]);
     central?.push([second, tokensOfCollector / 1_000]);
-    levels?.push([second, (30 * level) / 182]);
+    levels?.push([second, (30 * level) / members]);
   }
   return {
     allowed: { label: 'figure 11: credits, allowed', points: allowed ?? [] },
@@ -184,8 +184,7 @@ export function figure11(): { allowed: Series; levels: Series; collector: Series
  * 182 members with demand 10; at 5 s the demand of all but one falls to a hundredth. The sum of the shares that the paper's rule computes
  * from push-sum, and the sum of the levels of a spread limit, each as a multiple of the limit.
  */
-export function demandFalls(): { shares: Series; levels: Series } {
-  const members = 182;
+export function demandFalls(members = 182): { shares: Series; levels: Series } {
   let fallen = false;
   const value = (index: number): number => (fallen && index > 0 ? 0.1 : 10);
   const sums = new StaticGroup<PushSum>({
@@ -197,7 +196,7 @@ export function demandFalls(): { shares: Series; levels: Series } {
   const spread = new StaticGroup<SpreadLimiter>({
     ...{ seed: 1, members },
     make: (_index, sight, random, now) =>
-      new SpreadLimiter({ rate, size: members, demand: 'arrivals', epochMs: 500, random }, sight, now),
+      new SpreadLimiter({ rate, maxServers: members, demand: 'arrivals', epochMs: 500, random }, sight, now),
   });
   const [shares, levels]: [number, number][][] = [[], []];
   for (let tick = 1; tick <= 200; tick++) {

@@ -5,10 +5,10 @@
 
 import type { MemberId } from '../../../../membership/core/incarnation.ts';
 import { type Instant, later } from '../../../../runtime/time.ts';
-import { draw } from '../../../spread/draw.ts';
-import type { GroupSight } from '../../../spread/group-sight.ts';
-import type { SpreadMessage } from '../../../spread/messages.ts';
-import type { PushSumEffect, PushSumSettings } from '../../../spread/push-sum.ts';
+import { draw } from '../../../core/spread/draw.ts';
+import type { GroupSight } from '../../../core/spread/group-sight.ts';
+import type { SpreadMessage } from '../../../core/spread/messages.ts';
+import type { PushSumEffect, PushSumSettings } from '../../../core/spread/push-sum.ts';
 
 export class NaivePushSum {
   readonly #settings: PushSumSettings;

@@ -1,7 +1,7 @@
 /** Figures 8, 9, 10 and section 6.3: how well push-sum knows the total. The error is the mean over members, relative to the true total. */
 
-import { PushSum, type PushSumSettings } from '../../../spread/push-sum.ts';
-import type { GroupSight } from '../../../spread/group-sight.ts';
+import { PushSum, type PushSumSettings } from '../../../core/spread/push-sum.ts';
+import type { GroupSight } from '../../../core/spread/group-sight.ts';
 import type { Instant } from '../../../../runtime/time.ts';
 import { StaticGroup } from '../static-group.ts';
 import type { Figure, Series } from './figure.ts';
@@ -111,21 +111,23 @@ export const STEP_S = 20;
 export function figure10(
   protocol: Protocol,
   lossPercent: number,
+  members = 182,
 ): { totals: Series; errors: Series; truth: Series } {
+  const active = Math.round(0.21 * members);
   const removedS = 1.95 * STEP_S - 1.5;
   const value = (index: number, seconds: number): number =>
-    index < 38 * Math.floor(seconds / STEP_S) ? 10 : 0;
-  const isMember = (index: number, seconds: number): boolean => index !== 181 || seconds <= removedS;
+    index < active * Math.floor(seconds / STEP_S) ? 10 : 0;
+  const isMember = (index: number, seconds: number): boolean => index !== members - 1 || seconds <= removedS;
   const removeAt = Math.round(removedS / TICK_S) * TICK_S;
   const { errors, totals } = play({
-    ...{ protocol, members: 182, branching: 8, epochMs: 500, seconds: 5 * STEP_S, value, isMember },
+    ...{ protocol, members, branching: 8, epochMs: 500, seconds: 5 * STEP_S, value, isMember },
     lossChance: lossPercent / 100,
     at: (seconds, group) => {
-      if (seconds === removeAt) group.deliver((index) => index !== 181);
+      if (seconds === removeAt) group.deliver((index) => index !== members - 1);
     },
   });
   const name = protocol === PushSum ? 'push-sum, acknowledged' : 'original';
-  const truth = totals.map(([x]): [number, number] => [x, 380 * Math.floor(x / STEP_S)]);
+  const truth = totals.map(([x]): [number, number] => [x, 10 * active * Math.floor(x / STEP_S)]);
   return {
     totals: { label: `${name}, ${lossPercent} % loss`, points: totals },
     errors: { label: name, points: errors },
