@@ -4,15 +4,25 @@
  * import these parts, and they may change without notice.
  */
 
-export { type ResolvedFleaseDurations, resolveFleaseDurations } from './flease/options.ts';
+export { endOfLease, isNoMajority, leaseHeld, leaseLost } from './flease/core/errors.ts';
+export { type ResolvedFleaseDurations, resolveFleaseDurations } from './flease/core/options.ts';
 export { checkAddress, checkResource } from './flease/shell/peers-option.ts';
-export { majorityOf } from './flease/view.ts';
-export { type ChildEnd, endOf, exitCodeOf, spawnCommand, whenSpawned } from './node/child.ts';
+export type {
+  HolderAnswer,
+  NotKnownAnswer,
+  PeerAnswer,
+  StatusAnswer as MemberStatusAnswer,
+} from './flease/shell/service/answers.ts';
+export { majorityOf } from './flease/core/view.ts';
+export { CommandError } from './node/process/command-error.ts';
+export { type ChildEnd, endOf, exitCodeOf, spawnCommand, whenSpawned } from './node/process/child.ts';
 export { serveHttp } from './node/http/server.ts';
-export type { StatusHead } from './node/service/service.ts';
-export { SignalEchoes } from './node/signal-echoes.ts';
-export * from './node/signals.ts';
-export { type Address, formatAddress } from './node/tcp/address.ts';
+export { STATUS_PORTS } from './node/service/ports.ts';
+export type { HandleHead, ProcessStatus } from './node/service/status-routes.ts';
+export { SignalEchoes } from './node/process/signal-echoes.ts';
+export * from './node/process/signals.ts';
+export { type Address, formatAddress, listenAddress } from './node/tcp/address.ts';
+export { AddressUnavailableError, PortInUseError } from './node/tcp/errors.ts';
 export { isLoopback } from './node/tcp/binding.ts';
 export type {
   LookupsAnswer,
@@ -24,7 +34,33 @@ export type {
   RemovePoolAnswer,
   StatusAnswer,
   StepDownAnswer,
-} from './pool/http/answers.ts';
-export type { Gap, LoggedEvent } from './pool/http/event-log.ts';
-export type { ExplainAnswer, KeyAnswer } from './pool/http/explain.ts';
+} from './pool/shell/service/answers.ts';
+export type { Gap, LoggedEvent } from './pool/shell/service/event-log.ts';
+export type { ExplainAnswer, KeyAnswer } from './pool/shell/service/explain.ts';
+export { READERS } from './quorum/shell/readers-status.ts';
 export { printable, printableAll, printableJson } from './runtime/printable.ts';
+export { dateIn } from './node/date.ts';
+export { readGrants, readHosts } from './node/identity/grants.ts';
+export {
+  createRoot,
+  issuedTokens,
+  issueToken,
+  readRoot,
+  writeSecret,
+} from './node/identity/root-directory.ts';
+export { readToken, type Token } from './node/identity/token.ts';
+export type { Tls } from './runtime/handle.ts';
+export {
+  brokenRule,
+  invalidOption,
+  LeaseLostError,
+  RefusedError,
+  SingleError,
+  withoutTokens,
+} from './runtime/errors.ts';
+export { type ConfigurationFile, openConfigurationFile } from './pool/shell/manager/configuration-file.ts';
+export { type EtcdPlace, storePlace } from './pool/shell/manager/etcd-connection.ts';
+export { fleasePlace, type FleasePlace } from './pool/shell/manager/flease-store.ts';
+export { quorumPlace, type QuorumPlace } from './pool/shell/manager/quorum-store.ts';
+export { DEFAULT_PORT } from './pool/shell/manager/start-manager.ts';
+export { VERSION } from './runtime/version.ts';

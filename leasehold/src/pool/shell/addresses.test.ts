@@ -76,14 +76,19 @@ describe('the addresses of the Managers', () => {
     'cannot be %j',
     async (address) => {
       await expect(resolve(['b:2', address])).rejects.toMatchObject({
-        ...{ code: 'INVALID_OPTION', option: 'managers', value: address },
-        rule: 'it must be host:port, with a port from 1 to 65535',
+        code: 'INVALID_OPTION',
+        details: {
+          ...{ option: 'managers', value: address },
+          rule: 'it must be host:port, with a port from 1 to 65535',
+        },
       });
     },
   );
 
   it('name the variable that one which is none came from', async () => {
     vi.stubEnv('LEASEHOLD_MANAGERS', 'a:1,b');
-    await expect(resolve()).rejects.toMatchObject({ option: 'LEASEHOLD_MANAGERS', value: 'b' });
+    await expect(resolve()).rejects.toMatchObject({
+      details: { option: 'LEASEHOLD_MANAGERS', value: 'b' },
+    });
   });
 });

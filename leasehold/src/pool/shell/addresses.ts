@@ -12,15 +12,16 @@
  * than none.
  */
 
-import { environment } from '../../node/environment.ts';
+import { environment } from '../../node/process/environment.ts';
 import { parseAddress } from '../../node/tcp/address.ts';
 import { watchFile } from '../../node/watch-file.ts';
-import { InvalidOptionError } from '../../runtime/errors.ts';
+import { brokenRule, InvalidArgumentError, invalidOption } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import * as is from '../../runtime/option-kinds.ts';
 import { type OptionalRow, optional } from '../../runtime/option-table.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 
+/** Addresses of Managers, or a file with one address on each line, which is read again when it changes. */
 export type ManagerAddresses = readonly string[] | { readonly file: string };
 
 /** The row of `managers` in every table; `resolveAddresses` has the rest of the rules. @internal */
@@ -36,7 +37,7 @@ export interface Addresses extends Disposable {
   readonly current: readonly string[];
 }
 
-/** @throws {InvalidOptionError} if there is no address, or one that is none */
+/** @throws {InvalidArgumentError} if there is no address, or one that is none */
 export async function resolveAddresses(
   managers: ManagerAddresses | undefined,
   runtime: Runtime,
@@ -59,7 +60,7 @@ function checkForm(managers: unknown): void {
   const isList = Array.isArray(managers) && managers.every((address) => typeof address === 'string');
   if (isList || (isObject && 'file' in managers && typeof managers.file === 'string' && managers.file !== ''))
     return;
-  throw new InvalidOptionError('managers', managers, "it must be a list, as ['127.0.0.1:7400'], or { file }");
+  throw invalidOption('managers', managers, "it must be a list, as ['127.0.0.1:7400'], or { file }");
 }
 
 const fixed = (current: readonly string[]): Addresses => ({ current, [Symbol.dispose]: () => {} });
@@ -70,7 +71,7 @@ function watched(file: string, runtime: Runtime, logger: Logger): Promise<Addres
   return new Promise((resolve, reject) => {
     let current: readonly string[] | undefined;
     let isOfNoUse = false;
-    const refuse = (error: InvalidOptionError): void => {
+    const refuse = (error: InvalidArgumentError): void => {
       if (current !== undefined) {
         logger.warn('cannot use the file of Manager addresses; the last addresses stay in force', {
           why: error.message,
@@ -94,15 +95,13 @@ function watched(file: string, runtime: Runtime, logger: Logger): Promise<Addres
       try {
         take(text);
       } catch (error) {
-        if (!(error instanceof InvalidOptionError)) throw error;
+        if (!(error instanceof InvalidArgumentError)) throw error;
         refuse(error);
       }
     };
     const watching = watchFile(file, runtime, takeOrRefuse, {
       onProblem: (cause) =>
-        refuse(
-          new InvalidOptionError('managers', file, `it must be a file that can be read: ${String(cause)}`),
-        ),
+        refuse(invalidOption('managers', file, `it must be a file that can be read: ${String(cause)}`)),
       onMended: takeOrRefuse,
     });
     const addresses: Addresses = {
@@ -119,7 +118,7 @@ const withoutComment = (line: string): string => line.split('#', 1)[0] ?? '';
 function parse(from: string, words: readonly string[]): readonly string[] {
   const addresses = words.map((word) => word.trim()).filter((word) => word !== '');
   if (addresses.length === 0)
-    throw new InvalidOptionError(from, words.join(','), 'it must name a Manager, as host:port');
+    throw invalidOption(from, words.join(','), 'it must name a Manager, as host:port');
   for (const address of addresses) checkAddress(from, address);
   return [...new Set(addresses)];
 }
@@ -129,7 +128,8 @@ function checkAddress(from: string, address: string): void {
   try {
     parseAddress(address);
   } catch (error) {
-    if (!(error instanceof InvalidOptionError)) throw error;
-    throw new InvalidOptionError(from, address, error.rule);
+    const broken = brokenRule(error);
+    if (broken === undefined) throw error;
+    throw invalidOption(from, address, broken.rule);
   }
 }

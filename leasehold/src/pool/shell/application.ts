@@ -1,6 +1,6 @@
 /**
  * Functions of the application that are called for an answer or to be told something, and not waited
- * for: `load`, `onLost`, `onLoss`, `onChange`. (Those that are waited for are in `upcalls.ts`.)
+ * for: `load`, `onLost`, `onLoss`. (Those that are waited for are in `upcalls.ts`.)
  *
  * An exception from such a function is a fault of the application, and two things must not follow. The exception must
  * not stop us: a lease that is not renewed because a gauge failed would take all keys along. And the exception must
@@ -8,7 +8,7 @@
  * microtask of its own, with nothing of ours beneath: a process that does not handle those ends, as after any other
  * fault, and in a process that does (`process.on('uncaughtException')`) renewals go on.
  *
- * `onLost`, `onLoss` and `onChange` may be asynchronous. Nobody waits for them then either, the next may begin before
+ * `onLost` and `onLoss` may be asynchronous. Nobody waits for them then either, the next may begin before
  * the last has ended, and a rejection is the same as a throw: both surface here, as above.
  */
 

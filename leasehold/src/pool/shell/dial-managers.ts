@@ -10,7 +10,7 @@ import { dialTcp, type TcpDialer } from '../../node/tcp/dial.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import type { Welcome } from '../../node/tcp/handshake.ts';
-import type { FromManager, ToGate } from '../messages.ts';
+import type { FromManager, ToGate } from '../core/messages.ts';
 import { clientCodec, POOL_PROTOCOL } from '../wire/codec.ts';
 
 export interface DialManagersOptions {

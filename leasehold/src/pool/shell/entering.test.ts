@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { HandMovedRuntime } from '../../node/tcp/socket-script.ts';
 import { UnreachableError } from '../../node/tcp/errors.ts';
 import { type LogFacts, silent } from '../../runtime/logger.ts';
-import type { Refused } from '../messages.ts';
+import type { Refused } from '../core/messages.ts';
 import { enter } from './entering.ts';
 import { Refusals } from './refusals.ts';
 import { Condition } from '../../runtime/condition.ts';
@@ -12,7 +12,7 @@ const refused = (code: string, retryable: boolean): Refused => ({
 });
 
 /** Somebody who wants to get in within a second, at one address where nobody answers. */
-function bench(signal?: AbortSignal, withinMs = 1_000, current: readonly string[] = ['m1:1']) {
+function bench(signal?: AbortSignal, timeoutMs = 1_000, current: readonly string[] = ['m1:1']) {
   const runtime = new HandMovedRuntime();
   const waiters = new Condition();
   const warnings: LogFacts[] = [];
@@ -20,7 +20,7 @@ function bench(signal?: AbortSignal, withinMs = 1_000, current: readonly string[
     ...silent,
     warn: (message: string, facts?: LogFacts) => warnings.push({ message, ...facts }),
   };
-  const refusals = new Refusals('owner', logger);
+  const refusals = new Refusals('owner', logger, runtime);
   const state = { isIn: false, gaveUp: false };
   const entrant = {
     entered: (until: AbortSignal) =>
@@ -40,7 +40,7 @@ function bench(signal?: AbortSignal, withinMs = 1_000, current: readonly string[
   };
   const problems = new Map([['m1:1', new UnreachableError('m1:1', 'it is not there')]]);
   const entering = enter(entrant, {
-    ...{ runtime, logger, withinMs, startedAt: runtime.now(), signal, addresses: { current } },
+    ...{ runtime, logger, timeoutMs, startedAt: runtime.now(), signal, addresses: { current } },
     dialer: {
       problems: () => problems,
       welcome: (address) => (address.startsWith('connected') ? {} : undefined),
@@ -105,7 +105,10 @@ describe('an owner or look-up that enters a pool', () => {
   it('gives up when the time is over, and hears what each address did', async () => {
     const { runtime, entering, state } = bench();
     runtime.pass(1_000);
-    await expect(entering).rejects.toMatchObject({ code: 'MANAGERS_UNREACHABLE', managers: ['m1:1'] });
+    await expect(entering).rejects.toMatchObject({
+      code: 'MANAGERS_UNREACHABLE',
+      details: { managers: ['m1:1'] },
+    });
     await expect(entering).rejects.toThrow('within 1000 ms: m1:1 (cannot reach m1:1: it is not there)');
     expect(state.gaveUp).toBe(true);
   });

@@ -15,19 +15,14 @@ import type { Runtime } from '../../runtime/runtime.ts';
 import { type Instant, later } from '../../runtime/time.ts';
 import { deadline } from '../../runtime/deadline.ts';
 import { HandshakeRefusedError } from '../../node/tcp/errors.ts';
-import {
-  leaderIsElsewhere,
-  type ManagersDisagreeError,
-  ManagersUnreachableError,
-  RefusedError,
-} from './errors.ts';
+import { leaderIsElsewhere, managersUnreachable, refusal as refusalOf } from './errors.ts';
 
 /** An owner or a look-up that has just begun to ask. */
 export interface Entrant {
   /** Resolves when admitted; rejects with a refusal that is final, or the reason of the signal. */
   entered(signal: AbortSignal): Promise<void>;
   /** A Manager's refusal, if there was one. */
-  readonly refusal: RefusedError | ManagersDisagreeError | undefined;
+  readonly refusal: LeaseholdError | undefined;
   /** Standbys that named a leader which is not in the list of Managers, each with the leader's address. */
   readonly leadersElsewhere?: ReadonlyMap<string, string>;
   giveUp(): Promise<void>;
@@ -36,7 +31,7 @@ export interface Entrant {
 export interface EnteringOptions {
   readonly runtime: Runtime;
   readonly logger: Logger;
-  readonly withinMs: number;
+  readonly timeoutMs: number;
   /** When the caller began to wait. */
   readonly startedAt: Instant;
   readonly signal: AbortSignal | undefined;
@@ -50,19 +45,19 @@ export interface EnteringOptions {
 }
 
 /** How long to try by default. */
-export const WITHIN_MS = 30_000;
+export const TIMEOUT_MS = 30_000;
 /** Somebody may be watching, and wonder. */
 const PROGRESS_AFTER_MS = 2_000;
 const PROGRESS_EVERY_MS = 5_000;
 
 /**
- * @throws {ManagersUnreachableError} if none answers in time, with the result of each address
+ * @throws {UnavailableError} if none answers in time, with the result of each address
  * @throws {RefusedError} if a Manager refuses
- * @throws {ManagersDisagreeError} if Managers of the list lead different logs
+ * @throws {RefusedError} if Managers of the list lead different logs
  */
 export async function enter<T extends Entrant>(entrant: T, options: EnteringOptions): Promise<T> {
-  const { runtime, withinMs, startedAt, signal, addresses, dialer } = options;
-  using time = deadline(runtime, withinMs - (runtime.now() - startedAt), signal);
+  const { runtime, timeoutMs, startedAt, signal, addresses, dialer } = options;
+  using time = deadline(runtime, timeoutMs - (runtime.now() - startedAt), signal);
   try {
     using progress = sayingWhy(entrant, options);
     await entrant.entered(time.signal);
@@ -73,32 +68,31 @@ export async function enter<T extends Entrant>(entrant: T, options: EnteringOpti
     await entrant.giveUp();
     if (!time.isOver || signal?.aborted) throw error;
     throw (
-      gaveUp(entrant.refusal, withinMs) ??
+      gaveUp(entrant.refusal, timeoutMs) ??
       whyFull(problems) ??
-      new ManagersUnreachableError(addresses.current, withinMs, problems, entrant.leadersElsewhere)
+      managersUnreachable(addresses.current, timeoutMs, problems, entrant.leadersElsewhere)
     );
   }
 }
 
-function gaveUp(refusal: Entrant['refusal'], withinMs: number): Entrant['refusal'] {
-  if (!(refusal instanceof RefusedError)) return refusal;
+function gaveUp(refusal: Entrant['refusal'], timeoutMs: number): Entrant['refusal'] {
+  if (refusal === undefined || refusal.code === 'MANAGERS_DISAGREE') return refusal;
   const { code, message, retryable } = refusal;
-  return new RefusedError(code, `gave up after ${withinMs} ms: ${message}`, retryable);
+  return refusalOf(code, `gave up after ${timeoutMs} ms: ${message}`, retryable);
 }
 
 /** A Manager that is full has answered: the network is not at fault. */
-function whyFull(problems: ReadonlyMap<string, LeaseholdError>): RefusedError | undefined {
+function whyFull(problems: ReadonlyMap<string, LeaseholdError>): LeaseholdError | undefined {
   for (const [address, problem] of problems) {
     const isFull = problem instanceof HandshakeRefusedError && problem.reason === 'TOO_MANY_CONNECTIONS';
-    if (isFull)
-      return new RefusedError('FULL', `the Manager at ${address} is full: ${problem.message}`, true);
+    if (isFull) return refusalOf('FULL', `the Manager at ${address} is full: ${problem.message}`, true);
   }
   return undefined;
 }
 
 /** Logs, after a little while and then again and again, the reason for the wait; and the end of the wait. */
 function sayingWhy(entrant: Entrant, options: EnteringOptions): Disposable & { isOver(): void } {
-  const { runtime, logger, withinMs, startedAt, addresses, dialer } = options;
+  const { runtime, logger, timeoutMs, startedAt, addresses, dialer } = options;
   let timer: Disposable | undefined;
   let wasSaid = false;
   const waitedMs = (): number => Math.round(runtime.now() - startedAt);
@@ -111,7 +105,7 @@ function sayingWhy(entrant: Entrant, options: EnteringOptions): Disposable & { i
       logger.warn('still waiting to be admitted', {
         ...reason,
         waitedMs: waitedMs(),
-        givesUpAfterMs: withinMs,
+        givesUpAfterMs: timeoutMs,
       });
       wasSaid = true;
       sayAfter(PROGRESS_EVERY_MS);

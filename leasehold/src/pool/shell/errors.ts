@@ -1,216 +1,191 @@
 /**
- * The errors for an application that uses the pool. `code` is the contract (`docs/errors.md` has them all); every
- * message says the next step.
+ * The errors for an application that uses the pool, each made in one place: its class, its code and its sentence.
+ * `code` is the contract (`docs/errors.md` has them all); every message says the next step.
  */
 
-import { LeaseholdError } from '../../runtime/errors.ts';
-import type { LedHistory } from '../history-watch.ts';
+import {
+  ClosedError,
+  InUseError,
+  InvalidArgumentError,
+  type LeaseholdError,
+  LeaseLostError,
+  NotOwnerError,
+  RefusedError,
+  UnavailableError,
+} from '../../runtime/errors.ts';
+import type { LedHistory } from '../core/history-watch.ts';
 import type { Key } from '../../runtime/keys/hash.ts';
 
-const shown = (key: Key): string => (typeof key === 'string' ? JSON.stringify(key) : `position ${key}`);
+const shown = (key: Key): string => (typeof key === 'string' ? JSON.stringify(key) : `hash ${key}`);
 
 /**
  * The key is not held here, or not yet. Nothing was done; ask a look-up for the owner and send the request there (over
  * HTTP, `httpAnswer` gives the answer).
  */
-export class NotOwnerError extends LeaseholdError {
-  override readonly name = 'NotOwnerError';
-  readonly code = 'NOT_OWNER';
-  readonly retryable = true;
-  readonly key: Key;
-
-  constructor(key: Key) {
-    super(`${shown(key)} is not owned by this process: find its owner with a look-up and ask there`);
-    this.key = key;
-  }
-}
+export const notOwner = (key: Key): NotOwnerError =>
+  new NotOwnerError(
+    'NOT_OWNER',
+    `${shown(key)} is not owned by this process: find its owner with a look-up and ask there`,
+    { module: 'pool', details: { key } },
+  );
 
 /**
  * The key was held when the work began, and cannot be shown to have been held all along. The effects of the work may
  * overlap with those of the next owner; do not answer with the result.
  */
-export class LeaseLostError extends LeaseholdError {
-  override readonly name = 'LeaseLostError';
-  readonly code = 'LEASE_LOST';
-  readonly retryable = true;
-  readonly key: Key;
-  readonly number: number;
+export const leaseLost = (key: Key, number: number): LeaseLostError =>
+  new LeaseLostError(
+    'LEASE_LOST',
+    `the lease on ${shown(key)} (number ${number}) was lost while it was in use: discard the result, and tell the caller that the work may have run`,
+    { module: 'pool', details: { key, number } },
+  );
 
-  constructor(key: Key, number: number, options?: ErrorOptions) {
-    super(
-      `the lease on ${shown(key)} (number ${number}) was lost while it was in use: discard the result, and tell the caller that the work may have run`,
-      options,
-    );
-    this.key = key;
-    this.number = number;
-  }
-}
+const mapNamed = (name: string | undefined): string =>
+  name === undefined ? 'a leased map' : `the leased map "${name}"`;
+
+/** A leased map has as much as it may. Nothing was set. */
+export const mapIsFull = (name: string | undefined, key: Key, most: string): UnavailableError =>
+  new UnavailableError(
+    'FULL',
+    `${mapNamed(name)} is full, with ${most}, so ${shown(key)} was not set: delete entries, raise the limit, give entries a ttlMs, or evict the oldest (whenFull: 'evict')`,
+    { module: 'pool', details: { name, key } },
+  );
+
+/** A value that would not fit into an empty map. Nothing was set. */
+export const valueTooLarge = (
+  name: string | undefined,
+  key: Key,
+  bytes: number,
+  maxBytes: number,
+): InvalidArgumentError =>
+  new InvalidArgumentError(
+    'TOO_LARGE',
+    `the value of ${shown(key)} has ${bytes} bytes, and ${mapNamed(name)} takes ${maxBytes} in all, so nothing was set: store less under one key, or raise maxBytes`,
+    { module: 'pool', details: { name, key, bytes, maxBytes } },
+  );
 
 /**
  * Guarded work on a key called `guard` for the same key. Only one work on a key runs at a time, so the inner call
  * would wait for itself. Nothing was begun; hand `held` to the called function, or call `guard` after the work.
  */
-export class GuardWithinGuardError extends LeaseholdError {
-  override readonly name = 'GuardWithinGuardError';
-  readonly code = 'GUARD_WITHIN_GUARD';
-  readonly retryable = false;
-  readonly key: Key;
-
-  constructor(key: Key) {
-    super(
-      `guard(${shown(key)}) was called from within guarded work on ${shown(key)}, and would wait for that to end: hand what the work was given (held) to what it calls`,
-    );
-    this.key = key;
-  }
-}
+export const guardWithinGuard = (key: Key): InvalidArgumentError =>
+  new InvalidArgumentError(
+    'GUARD_WITHIN_GUARD',
+    `guard(${shown(key)}) was called from within guarded work on ${shown(key)}, and would wait for that to end: hand what the work was given (held) to what it calls`,
+    { module: 'pool', details: { key } },
+  );
 
 export const leaderIsElsewhere = (standby: string, leader: string): string =>
   `the Manager at ${standby} is a standby of the leader at ${leader}, which is not in \`managers\`: list every Manager`;
 
-/** No Manager answered in time. Nothing was joined or opened; see the result of each address. */
-export class ManagersUnreachableError extends LeaseholdError {
-  override readonly name = 'ManagersUnreachableError';
-  readonly code = 'MANAGERS_UNREACHABLE';
-  readonly retryable = true;
-  readonly managers: readonly string[];
-
-  constructor(
-    managers: readonly string[],
-    waitedMs: number,
-    problems: ReadonlyMap<string, Error>,
-    leadersElsewhere: ReadonlyMap<string, string> = new Map(),
-  ) {
-    const resultOf = (address: string): string => {
-      const leader = leadersElsewhere.get(address);
-      const isStandby = leader === undefined ? undefined : leaderIsElsewhere(address, leader);
-      return problems.get(address)?.message ?? isStandby ?? 'no answer';
-    };
-    const each = managers.map((address) => `${address} (${resultOf(address)})`);
-    super(
-      `no Manager answered within ${Math.round(waitedMs)} ms: ${each.join(', ')}. Is one running (leasehold manager), and is this its address?`,
-      { cause: problems.values().next().value },
-    );
-    this.managers = managers;
-  }
+/** No Manager answered in time. Nothing was joined or connected; the message has the result of each address. */
+export function managersUnreachable(
+  managers: readonly string[],
+  waitedMs: number,
+  problems: ReadonlyMap<string, Error>,
+  leadersElsewhere: ReadonlyMap<string, string> = new Map(),
+): UnavailableError {
+  const resultOf = (address: string): string => {
+    const leader = leadersElsewhere.get(address);
+    const isStandby = leader === undefined ? undefined : leaderIsElsewhere(address, leader);
+    return problems.get(address)?.message ?? isStandby ?? 'no answer';
+  };
+  const each = managers.map((address) => `${address} (${resultOf(address)})`);
+  return new UnavailableError(
+    'MANAGERS_UNREACHABLE',
+    `no Manager answered within ${Math.round(waitedMs)} ms: ${each.join(', ')}. Is one running (leasehold manager start), and is this its address?`,
+    { module: 'pool', details: { managers }, cause: problems.values().next().value },
+  );
 }
 
 /**
  * Managers in one list lead different logs, so each of them would grant every key. An owner holds nothing while that lasts, and
- * a look-up finds nothing. Both go on by themselves when one of these Managers has been gone for a hold.
+ * a look-up finds nothing. Both go on by themselves when one of these Managers has been gone for a hold. `histories`: the
+ * history that each Manager leads.
  */
-export class ManagersDisagreeError extends LeaseholdError {
-  override readonly name = 'ManagersDisagreeError';
-  readonly code = 'MANAGERS_DISAGREE';
-  readonly retryable = false;
-  /** The history that each Manager leads. */
-  readonly histories: readonly LedHistory[];
-
-  constructor(histories: readonly LedHistory[]) {
-    const each = histories.map(
-      ({ manager, history, term }) => `${manager} leads history ${history} in term ${term}`,
-    );
-    super(
-      `the Managers disagree, because they keep separate logs: ${each.join(', ')}. Each of them would grant every key, so no keys are held. Name one Manager in the list (managers), or start all of them on one etcd (leasehold manager --store), and stop the others. If two of them lead one history, one of their data directories is a copy of the other`,
-    );
-    this.histories = histories;
-  }
-}
-
-/** A Manager answered, and said no. */
-export class RefusedError extends LeaseholdError {
-  override readonly name = 'RefusedError';
-  /** `UNKNOWN_POOL`, `URL_IN_USE`: the Manager's reason. */
-  readonly code: string;
-  readonly retryable: boolean;
-
-  constructor(code: string, message: string, retryable: boolean) {
-    super(message);
-    this.code = code;
-    this.retryable = retryable;
-  }
+export function managersDisagree(histories: readonly LedHistory[]): RefusedError {
+  const each = histories.map(
+    ({ manager, history, term }) => `${manager} leads history ${history} in term ${term}`,
+  );
+  return new RefusedError(
+    'MANAGERS_DISAGREE',
+    `the Managers disagree, because they keep separate logs: ${each.join(', ')}. Each of them would grant every key, so no keys are held. Name one Manager in the list (managers), or start all of them on one etcd (leasehold manager start --store), and stop the others. If two of them lead one history, one of their data directories is a copy of the other`,
+    { module: 'pool', details: { histories } },
+  );
 }
 
 const ANEW = {
   'the owner': 'join the pool again (joinPool)',
-  'the look-up': 'open another (openLookup)',
+  'the look-up': 'connect another (connectLookup)',
   'the Manager': 'start it again (startManager)',
+  'the shared limits': 'join them again (joinLimits)',
 } as const;
 
-/** This owner, look-up or Manager was closed. Join, open or start again. */
-export class ClosedError extends LeaseholdError {
-  override readonly name = 'ClosedError';
-  readonly code = 'CLOSED';
-  readonly retryable = false;
-  readonly what: keyof typeof ANEW;
+const MODULES = {
+  'the owner': 'pool',
+  'the look-up': 'pool',
+  'the Manager': 'manager',
+  'the shared limits': 'ratelimit',
+} as const;
 
-  constructor(what: keyof typeof ANEW) {
-    super(`${what} was closed, so it cannot be used any more; ${ANEW[what]}`);
-    this.what = what;
-  }
-}
+/** This owner, look-up or Manager was closed. Join, connect or start again. */
+export const closed = (what: keyof typeof ANEW): ClosedError =>
+  new ClosedError('CLOSED', `${what} was closed, so it cannot be used any more; ${ANEW[what]}`, {
+    module: MODULES[what],
+    details: { what },
+  });
 
 /**
- * `lookup.call` found no owner that served the key in time. Unless the call is idempotent, nothing was done: the call
- * can be repeated. `cause` is the last failure.
+ * `lookup.call` found no owner that served the key in time. Unless an attempt may have run, which only an idempotent call
+ * survives, nothing was done: the call can be repeated. `cause` is the last failure.
  */
-export class NotServedError extends LeaseholdError {
-  override readonly name = 'NotServedError';
-  readonly code = 'NOT_SERVED';
-  readonly retryable = true;
-  readonly key: Key;
-
-  constructor(key: Key, idempotent: boolean, cause: unknown) {
-    const why = cause === undefined ? '' : ` (the last failure: ${String(cause)})`;
-    const done = idempotent ? 'the call may have had its effect' : 'nothing was done';
-    super(`no owner served ${shown(key)}${why}; ${done}: try again later`, { cause });
-    this.key = key;
-  }
+export function notServed(key: Key, mayHaveRun: boolean, cause: unknown): UnavailableError {
+  const why = cause === undefined ? '' : ` (the last failure: ${String(cause)})`;
+  const done = mayHaveRun ? 'the call may have had its effect' : 'nothing was done';
+  return new UnavailableError('NOT_SERVED', `no owner served ${shown(key)}${why}; ${done}: try again later`, {
+    module: 'pool',
+    details: { key },
+    isOutcomeKnown: !mayHaveRun,
+    cause,
+  });
 }
 
-const ANOTHER = 'Start another one on the same etcd first (leasehold manager --store)';
+const ANOTHER = 'Start another one on the same etcd first (leasehold manager start --store)';
 
 /** No other Manager can lead instead, or none has taken over in time. This one goes on. */
-export class AloneError extends LeaseholdError {
-  override readonly name = 'AloneError';
-  readonly code = 'ALONE';
-  readonly retryable = true;
-
-  constructor(why: string, advice: string = ANOTHER) {
-    super(`this Manager cannot step down: ${why}. ${advice}`);
-  }
-}
+export const alone = (why: string, advice: string = ANOTHER): UnavailableError =>
+  new UnavailableError('ALONE', `this Manager cannot step down: ${why}. ${advice}`, { module: 'manager' });
 
 const OWNERS_NAMED = 5;
 
 /** A pool cannot be removed, because owners are in the pool, or were about to be. Nothing was changed. */
-export class PoolInUseError extends LeaseholdError {
-  override readonly name = 'PoolInUseError';
-  readonly code = 'POOL_IN_USE';
-  readonly retryable = true;
-  readonly pool: string;
-  readonly owners: readonly string[];
-
-  constructor(pool: string, owners: readonly string[]) {
-    const more = owners.length > OWNERS_NAMED ? `, and ${owners.length - OWNERS_NAMED} more` : '';
-    super(
-      `the pool "${pool}" is not removed: ${owners.slice(0, OWNERS_NAMED).join(', ')}${more} may hold keys of it. Stop these servers, or wait until the hold of a dead one is over, and try again`,
-    );
-    this.pool = pool;
-    this.owners = owners;
-  }
+export function poolInUse(pool: string, owners: readonly string[]): InUseError {
+  const more = owners.length > OWNERS_NAMED ? `, and ${owners.length - OWNERS_NAMED} more` : '';
+  return new InUseError(
+    'POOL_IN_USE',
+    `the pool "${pool}" is not removed: ${owners.slice(0, OWNERS_NAMED).join(', ')}${more} may hold keys of it. Stop these servers, or wait until the hold of a dead one is over, and try again`,
+    { module: 'manager', details: { pool, owners } },
+  );
 }
 
-/** Only the Manager that leads can do this. */
-export class NotLeadingError extends LeaseholdError {
-  override readonly name = 'NotLeadingError';
-  readonly code = 'NOT_LEADING';
-  readonly retryable = true;
-  /** The leader, as far as known. */
-  readonly leader: string | undefined;
+/** Only the Manager that leads can do this. `leader`: as far as known; `isOutcomeKnown` is false if it was deposed meanwhile. */
+export function notLeading(leader: string | undefined, isOutcomeKnown = true): UnavailableError {
+  const who = leader === undefined ? 'it knows of no leader' : `as far as it knows, ${leader} leads`;
+  return new UnavailableError(
+    'NOT_LEADING',
+    `this Manager does not lead (any more); ${who}. Ask the leader`,
+    { module: 'manager', details: { leader }, isOutcomeKnown },
+  );
+}
 
-  constructor(leader: string | undefined) {
-    const who = leader === undefined ? 'it knows of no leader' : `as far as it knows, ${leader} leads`;
-    super(`this Manager does not lead (any more); ${who}. Ask the leader`);
-    this.leader = leader;
-  }
+const IN_USE: ReadonlySet<string> = new Set(['NAME_IN_USE', 'URL_IN_USE']);
+const NOT_NOW: ReadonlySet<string> = new Set(['BUSY', 'FULL', 'TOO_MANY_POOLS']);
+
+/** A Manager refuses an owner or a look-up, in the Manager's words. A code of a later version is a refusal in general. */
+export function refusal(code: string, message: string, retryable: boolean): LeaseholdError {
+  const facts = { module: 'manager', retryable } as const;
+  if (IN_USE.has(code)) return new InUseError(code, message, facts);
+  return NOT_NOW.has(code)
+    ? new UnavailableError(code, message, facts)
+    : new RefusedError(code, message, facts);
 }

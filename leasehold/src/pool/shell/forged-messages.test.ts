@@ -7,14 +7,14 @@ import { framed } from '../../node/tcp/frame-writer.ts';
 import { listeningLogger, RawPeer, until } from '../../node/tcp/socket-script.ts';
 import { newSigner } from '../../node/signer.ts';
 import { decodeWelcome } from '../../node/tcp/handshake.ts';
-import { prove } from '../incarnation.ts';
-import type { FromManager, Prove, Report, ToManager } from '../messages.ts';
+import { prove } from '../core/incarnation.ts';
+import type { FromManager, Prove, Report, ToManager } from '../core/messages.ts';
 import { clientCodec, POOL_PROTOCOL } from '../wire/codec.ts';
-import { encodeMessage } from '../wire/encode.ts';
-import { joinPool } from './join-pool.ts';
-import type { PoolManager } from './pool-manager.ts';
-import type { PoolOwner } from './pool-owner.ts';
-import { startManager } from './start-manager.ts';
+import { encodeMessage } from '../wire/messages.ts';
+import { joinPool } from './owner/join-pool.ts';
+import type { PoolManager } from './manager/pool-manager.ts';
+import type { PoolOwner } from './owner/pool-owner.ts';
+import { startManager } from './manager/start-manager.ts';
 
 const pool = 'presence';
 const portOf = (address: string): number => Number(address.split(':')[1]);
@@ -47,7 +47,7 @@ function lastFrame({ heard }: RawPeer): FromManager {
 
 describe('a stranger at the port of a Manager', () => {
   it('cannot halt it by claiming a far position of its log', async () => {
-    await using manager = await startManager({ port: 0, http: false, firstStart: true });
+    await using manager = await startManager({ listen: '127.0.0.1:0', firstStart: true });
     const managers = [manager.address];
     await using owner = await joinPool({ managers, pool, name: 'a', url: 'http://a' });
     await owner.whenOwned('alice');
@@ -73,7 +73,11 @@ describe('a stranger at the port of a Manager', () => {
     ['has the last sequence there is', Number.MAX_SAFE_INTEGER, false],
   ])('cannot forge a report of an owner: one that %s', async (_, sequence, leaving) => {
     const logger = listeningLogger();
-    await using manager = await startManager({ port: 0, http: false, firstStart: true, logger });
+    await using manager = await startManager({
+      listen: '127.0.0.1:0',
+      firstStart: true,
+      logger,
+    });
     await using owner = await joinPool({ managers: [manager.address], pool, name: 'a', url: 'http://a' });
     const number = await owner.whenOwned('alice');
     using stranger = new RawPeer(portOf(manager.address)).introduce('owner', POOL_PROTOCOL);
@@ -89,11 +93,11 @@ describe('a stranger at the port of a Manager', () => {
     const before = heard();
     await until(() => heard() > before);
     expect(manager.observe().owners).toMatchObject([{ incarnation: owner.incarnation, isLeaving: false }]);
-    expect(owner.checkLeaseNow('alice')).toBe(number);
+    expect(owner.check('alice')).toBe(number);
   });
 
   it('cannot use the proof of another connection, nor a key of its own for the incarnation of another', async () => {
-    await using manager = await startManager({ port: 0, http: false, firstStart: true });
+    await using manager = await startManager({ listen: '127.0.0.1:0', firstStart: true });
     await using owner = await joinPool({ managers: [manager.address], pool, name: 'a', url: 'http://a' });
     await owner.whenOwned('alice');
     const signer = newSigner();
@@ -115,7 +119,7 @@ describe('a stranger at the port of a Manager', () => {
   });
 
   it('of version 1, which knows no proofs, reads that it is too old', async () => {
-    await using manager = await startManager({ port: 0, http: false, firstStart: true });
+    await using manager = await startManager({ listen: '127.0.0.1:0', firstStart: true });
     using client = new RawPeer(portOf(manager.address));
     client.introduce('owner', { name: 'leasehold-pool', version: 1, oldest: 1 });
     await until(() => client.isClosed);

@@ -1,32 +1,38 @@
+import { serveStatus } from '../../node/service/serve-status.ts';
 import { describe, expect, it, vi } from 'vitest';
 import { listeningLogger, RawPeer, until } from '../../node/tcp/socket-script.ts';
 import { silent } from '../../runtime/logger.ts';
 import { POOL_PROTOCOL } from '../wire/codec.ts';
-import { joinPool } from './join-pool.ts';
-import { resolveStrangerLimits, withinOpenFiles } from './limits.ts';
-import type { PoolOwner } from './pool-owner.ts';
-import { type StartManagerOptions, startManager } from './start-manager.ts';
+import { joinPool } from './owner/join-pool.ts';
+import { resolveStrangerLimits, withinOpenFiles } from './manager/limits.ts';
+import type { PoolOwner } from './owner/pool-owner.ts';
+import { type StartManagerOptions, startManager } from './manager/start-manager.ts';
 
 const portOf = (address: string): number => Number(address.split(':')[1]);
 
 async function opened(options: StartManagerOptions) {
   const logger = listeningLogger();
   const manager = await startManager({
-    ...{ port: 0, http: false, firstStart: true, logger, defaults: { leaseMs: 60_000, renewEveryMs: 1_500 } },
+    ...{
+      listen: '127.0.0.1:0',
+      firstStart: true,
+      logger,
+      defaults: { leaseMs: 60_000, renewEveryMs: 1_500 },
+    },
     ...options,
   });
-  const join = (pool: string, name: string, joinWithinMs = 60_000): Promise<PoolOwner> =>
+  const join = (pool: string, name: string, timeoutMs = 60_000): Promise<PoolOwner> =>
     joinPool({
       managers: [manager.address],
       pool,
       name,
       url: `http://${name}`,
       logger: silent,
-      joinWithinMs,
+      timeoutMs,
     });
   const warned = (words: string): number =>
     logger.lines.filter(({ message }) => message.includes(words)).length;
-  return { manager, join, warned, [Symbol.asyncDispose]: () => manager.close() };
+  return { manager, logger, join, warned, [Symbol.asyncDispose]: () => manager.close() };
 }
 
 describe('a stranger that holds every connection of a Manager', () => {
@@ -44,12 +50,12 @@ describe('a stranger that holds every connection of a Manager', () => {
     const newcomer = await join('presence', 'newcomer');
     // The newcomer has connected once, and the honest owner has not had to connect again.
     expect(manager.source.traffic().connectionsAccepted).toBe(before + 1);
-    await vi.waitUntil(() => honest.held().length > 0 && newcomer.held().length > 0, { timeout: 60_000 });
+    await vi.waitUntil(() => honest.ranges().length > 0 && newcomer.ranges().length > 0, { timeout: 60_000 });
     expect(manager.source.traffic().limited['connections']).toBeGreaterThan(CONNECTIONS);
     expect(scene.warned('no room for more connections')).toBe(1);
     for (const peer of peers) peer[Symbol.dispose]();
-    await newcomer.leave();
-    await honest.leave();
+    await newcomer.close();
+    await honest.close();
   }, 120_000);
 });
 
@@ -59,15 +65,15 @@ describe('a stranger that begins as many pools as there may be', () => {
     const honest = await scene.join('presence', 'honest');
     for (const pool of ['x', 'y', 'z']) {
       const stranger = await scene.join(pool, 'stranger');
-      await stranger.leave();
+      await stranger.close();
     }
     const newcomer = await scene.join('documents', 'newcomer');
     expect(scene.manager.source.traffic().limited['pools']).toBeGreaterThan(0);
     const pools = [...scene.manager.observe().state.pools.keys()];
     expect(pools).toHaveLength(3);
     expect(pools).toEqual(expect.arrayContaining(['presence', 'documents']));
-    await newcomer.leave();
-    await honest.leave();
+    await newcomer.close();
+    await honest.close();
   }, 120_000);
 
   it('and stays in them, gets no more than one address may, and reads which limit it met', async () => {
@@ -77,22 +83,25 @@ describe('a stranger that begins as many pools as there may be', () => {
       ...{ code: 'TOO_MANY_POOLS', retryable: true },
       message: expect.stringContaining('limits.poolsPerAddress'),
     });
-    await owners[0]?.leave();
+    await owners[0]?.close();
     const third = await scene.join('z', 'stranger');
-    await third.leave();
-    await owners[1]?.leave();
+    await third.close();
+    await owners[1]?.close();
   }, 120_000);
 });
 
 describe('a stranger that holds every HTTP connection of a Manager', () => {
   it('keeps no health check out, and is shown', async () => {
-    await using scene = await opened({ http: { port: 0 }, limits: { httpConnections: 10 } });
-    const url = scene.manager.httpUrl ?? '';
+    await using scene = await opened({ limits: { httpConnections: 10 } });
+    await using server = await serveStatus(scene.manager, { listen: '127.0.0.1:0', logger: scene.logger });
+    const { url } = server;
     const peers = Array.from({ length: 100 }, () => new RawPeer(Number(new URL(url).port)));
     await until(() => peers.filter(({ isClosed }) => isClosed).length >= 90);
     expect((await fetch(`${url}/healthz`)).status).toBe(200);
-    const status = (await (await fetch(`${url}/v1/status`)).json()) as { limited: { limit: string }[] };
-    expect(status.limited.map(({ limit }) => limit)).toContain('httpConnections');
+    const { handles } = (await (await fetch(`${url}/v1/status`)).json()) as {
+      handles: { limited: { limit: string }[] }[];
+    };
+    expect(handles[0]?.limited.map(({ limit }) => limit)).toContain('httpConnections');
     expect(scene.warned('no room for more http connections')).toBe(1);
     for (const peer of peers) peer[Symbol.dispose]();
   }, 120_000);

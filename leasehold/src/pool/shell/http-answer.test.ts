@@ -2,19 +2,13 @@ import { once } from 'node:events';
 import { createServer, get, type IncomingMessage, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { InvalidKeyError } from '../../runtime/errors.ts';
+import { invalidKey } from '../../runtime/errors.ts';
 import { silent } from '../../runtime/logger.ts';
-import {
-  ClosedError,
-  GuardWithinGuardError,
-  LeaseLostError,
-  NotOwnerError,
-  NotServedError,
-} from './errors.ts';
+import { closed, guardWithinGuard, leaseLost, notOwner, notServed } from './errors.ts';
 import { httpAnswer, isMisdirected } from './http-answer.ts';
-import { joinPool } from './join-pool.ts';
-import type { PoolOwner } from './pool-owner.ts';
-import { startManager } from './start-manager.ts';
+import { joinPool } from './owner/join-pool.ts';
+import type { PoolOwner } from './owner/pool-owner.ts';
+import { startManager } from './manager/start-manager.ts';
 
 /** A server on loopback that answers what the work throws. */
 async function serve(work: () => Promise<unknown>) {
@@ -44,8 +38,7 @@ const post = (url: string): Promise<Response> => fetch(url, { method: 'POST', bo
 /** An owner, and the Manager that it depends on. */
 async function ownerOf(key: string, leaseMs?: number) {
   const manager = await startManager({
-    port: 0,
-    http: false,
+    listen: '127.0.0.1:0',
     firstStart: true,
     defaults: { leaseMs },
     logger: silent,
@@ -62,7 +55,7 @@ async function ownerOf(key: string, leaseMs?: number) {
     manager,
     owner,
     [Symbol.asyncDispose]: async () => {
-      await owner.leave();
+      await owner.close();
       await manager.close();
     },
   };
@@ -70,13 +63,13 @@ async function ownerOf(key: string, leaseMs?: number) {
 
 describe('the answer of a server', () => {
   it.each([
-    ['503', 'to repeat elsewhere', new NotOwnerError('alice')],
-    ['503', 'to repeat elsewhere', new ClosedError('the owner')],
-    ['503', 'to repeat', new NotServedError('alice', false, undefined)],
-    ['409', 'not to repeat', new LeaseLostError('alice', 5)],
-    ['400', 'that it is wrong', new InvalidKeyError(5)],
-    ['nothing', 'of ours', new GuardWithinGuardError('alice')],
-    ['nothing', 'of ours', new ClosedError('the look-up')],
+    ['503', 'to repeat elsewhere', notOwner('alice')],
+    ['503', 'to repeat elsewhere', closed('the owner')],
+    ['503', 'to repeat', notServed('alice', false, undefined)],
+    ['409', 'not to repeat', leaseLost('alice', 5)],
+    ['400', 'that it is wrong', invalidKey(5)],
+    ['nothing', 'of ours', guardWithinGuard('alice')],
+    ['nothing', 'of ours', closed('the look-up')],
     ['nothing', 'of ours', new Error('out of stock')],
     ['nothing', 'of ours', Object.assign(new Error('reset'), { code: 'ECONNRESET' })],
     ['nothing', 'of ours', undefined],
@@ -91,7 +84,7 @@ describe('the answer of a server', () => {
 
   it('is understood by a caller that uses fetch, and by one that uses node:http', async () => {
     await using server = await serve(async () => {
-      throw new NotOwnerError('alice');
+      throw notOwner('alice');
     });
     expect(isMisdirected(await post(server.url))).toBe(true);
     const message = await new Promise<IncomingMessage>((resolve) => get(server.url, resolve));
@@ -112,7 +105,7 @@ describe('a request whose work has run', () => {
         runs += 1;
         await pool.manager.close(); // nobody renews the lease from here on
         if (!signal.aborted) await once(signal, 'abort');
-        while (pool.owner.checkLeaseNow('alice') !== undefined) await new Promise(setImmediate);
+        while (pool.owner.check('alice') !== undefined) await new Promise(setImmediate);
       }),
     );
     let answer = await post(server.url);
@@ -123,7 +116,7 @@ describe('a request whose work has run', () => {
 
   it('is not answered as misdirected when its work needs a key that is elsewhere', async () => {
     await using pool = await ownerOf('alice');
-    const elsewhere = { guard: () => Promise.reject(new NotOwnerError('bob')) } as unknown as PoolOwner;
+    const elsewhere = { guard: () => Promise.reject(notOwner('bob')) } as unknown as PoolOwner;
     let runs = 0;
     await using server = await serve(() =>
       pool.owner.guard('alice', async () => {

@@ -5,7 +5,7 @@
  * meshes repeat 502, 503, 504 and 425; and `fetch` repeats a request that is answered with 421, once, silently. So
  *
  *     refused before any work    NOT_OWNER, CLOSED          503 and Retry-After: ask the look-up again, send again
- *     the work may have run      LEASE_LOST                 409: only the caller knows whether to repeat
+ *     the work may have run      LEASE_LOST, FENCED         409: only the caller knows whether to repeat
  *     the request is wrong       INVALID_KEY                400
  *
  * An error says that no work was done only to the caller of that work. Work on one key that calls `guard` for another
@@ -16,8 +16,9 @@
  * proxy. A header serves because a caller should not need to read a body for that.
  */
 
-import { isCoded } from '../../runtime/errors.ts';
+import { isCoded, type LeaseholdError } from '../../runtime/errors.ts';
 
+/** An answer to an HTTP request: status, headers and body. */
 export interface HttpAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -35,7 +36,7 @@ export function httpAnswer(error: unknown): HttpAnswer | undefined {
   if (!isCoded(error)) return undefined;
   if (isMisdirected(error) || error.code === 'NOT_SERVED')
     return answer(UNAVAILABLE, error, { 'retry-after': '1' });
-  if (error.code === 'LEASE_LOST' || isRefusal(error)) return answer(409, error);
+  if (error.code === 'LEASE_LOST' || error.code === 'FENCED' || isRefusal(error)) return answer(409, error);
   if (error.code === 'INVALID_KEY') return answer(400, error);
   return undefined;
 }
@@ -67,8 +68,8 @@ export function markThrownByWork(error: unknown): void {
 }
 
 /** A closed look-up or Manager says nothing about the owner of a key. */
-const isRefusal = (error: { readonly code: string; readonly what?: unknown }): boolean =>
-  error.code === 'NOT_OWNER' || (error.code === 'CLOSED' && error.what === 'the owner');
+const isRefusal = (error: LeaseholdError): boolean =>
+  error.code === 'NOT_OWNER' || (error.code === 'CLOSED' && error.details['what'] === 'the owner');
 
 function answer(
   status: number,

@@ -4,19 +4,23 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { listeningLogger } from '../../node/tcp/socket-script.ts';
 import { silent } from '../../runtime/logger.ts';
-import { keyPosition } from '../../runtime/keys/hash.ts';
-import { joinPool, type JoinOptions } from './join-pool.ts';
-import { openLookup } from './open-lookup.ts';
-import type { PoolOwner } from './pool-owner.ts';
-import { startManager } from './start-manager.ts';
+import { keyHash } from '../../runtime/keys/hash.ts';
+import { joinPool, type JoinPoolOptions } from './owner/join-pool.ts';
+import { connectLookup } from './lookup/connect-lookup.ts';
+import type { PoolOwner } from './owner/pool-owner.ts';
+import { startManager } from './manager/start-manager.ts';
 
-const settings = { port: 0, http: false, firstStart: true, defaults: { leaseMs: 1_500 } } as const;
+const settings = {
+  listen: '127.0.0.1:0',
+  firstStart: true,
+  defaults: { leaseMs: 1_500 },
+} as const;
 
 const joining = (
   name: string,
   managers: readonly string[],
-  more: Partial<JoinOptions> = {},
-): JoinOptions => ({
+  more: Partial<JoinPoolOptions> = {},
+): JoinPoolOptions => ({
   ...{ managers, pool: 'presence', name, url: `http://${name}`, logger: silent },
   ...more,
 });
@@ -25,7 +29,7 @@ const until = async (isSo: () => boolean): Promise<void> => {
   while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 5));
 };
 
-const holdsSomething = (owner: PoolOwner): boolean => owner.held().length > 0;
+const holdsSomething = (owner: PoolOwner): boolean => owner.ranges().length > 0;
 
 describe('two Managers that know nothing of each other in one list', () => {
   it('are named by joinPool, and an owner that reaches both holds nothing', async () => {
@@ -51,12 +55,14 @@ describe('two Managers that know nothing of each other in one list', () => {
     await using one = await startManager(settings);
     await using other = await startManager(settings);
     const managers = [one.address, other.address];
-    await expect(openLookup({ managers, pool: 'presence', logger: silent })).rejects.toMatchObject({
+    await expect(connectLookup({ managers, pool: 'presence', logger: silent })).rejects.toMatchObject({
       code: 'MANAGERS_DISAGREE',
-      histories: expect.arrayContaining([
-        { manager: one.address, history: expect.any(String), term: 1 },
-        { manager: other.address, history: expect.any(String), term: 1 },
-      ]),
+      details: {
+        histories: expect.arrayContaining([
+          { manager: one.address, history: expect.any(String), term: 1 },
+          { manager: other.address, history: expect.any(String), term: 1 },
+        ]),
+      },
     });
   });
 
@@ -69,10 +75,13 @@ describe('two Managers that know nothing of each other in one list', () => {
     await using owner = await joinPool(joining('a', managers, { logger }));
     const number = await owner.whenOwned('alice');
 
-    const again = await startManager({ ...settings, port: Number(other.address.split(':')[1]) });
+    const again = await startManager({
+      ...settings,
+      listen: `127.0.0.1:${Number(other.address.split(':')[1])}`,
+    });
     await until(() => owner.refusal?.code === 'MANAGERS_DISAGREE');
     expect(holdsSomething(owner)).toBe(false);
-    expect(owner.checkLeaseContinuous('alice', number)).toBe(false);
+    expect(owner.isHeld('alice', number)).toBe(false);
     expect(logger.lines).toContainEqual(
       expect.objectContaining({
         level: 'error',
@@ -83,7 +92,7 @@ describe('two Managers that know nothing of each other in one list', () => {
     await again.close();
     expect(await owner.whenOwned('alice')).toBeGreaterThan(number);
     expect(owner.refusal).toBeUndefined();
-    expect(owner.checkLeaseContinuous('alice', number)).toBe(false);
+    expect(owner.isHeld('alice', number)).toBe(false);
   });
 });
 
@@ -94,30 +103,32 @@ describe('two Managers on copies of one directory in one list', () => {
   });
   afterEach(() => rm(folder, { recursive: true, force: true }));
 
-  it('are named by joinPool and openLookup, if they were started after the copy was made', async () => {
+  it('are named by joinPool and connectLookup, if they were started after the copy was made', async () => {
     const [directory, copy] = [join(folder, 'data'), join(folder, 'data2')];
-    const before = await startManager({ ...settings, directory });
+    const before = await startManager({ ...settings, store: { directory } });
     await before.close();
     await cp(directory, copy, { recursive: true });
-    await using one = await startManager({ ...settings, directory });
-    await using other = await startManager({ ...settings, directory: copy });
+    await using one = await startManager({ ...settings, store: { directory } });
+    await using other = await startManager({ ...settings, store: { directory: copy } });
     const managers = [one.address, other.address];
     const history = one.observe().history;
     expect(other.observe()).toMatchObject({ history, term: one.observe().term });
     const disagreement = {
       code: 'MANAGERS_DISAGREE',
       message: expect.stringContaining('one of their data directories is a copy of the other'),
-      histories: expect.arrayContaining(managers.map((manager) => ({ manager, history, term: 2 }))),
+      details: {
+        histories: expect.arrayContaining(managers.map((manager) => ({ manager, history, term: 2 }))),
+      },
     };
     await expect(joinPool(joining('a', managers))).rejects.toMatchObject(disagreement);
-    await expect(openLookup({ managers, pool: 'presence', logger: silent })).rejects.toMatchObject(
+    await expect(connectLookup({ managers, pool: 'presence', logger: silent })).rejects.toMatchObject(
       disagreement,
     );
   });
 
   it('cost an owner its keys, if the copy was made while the first one led', async () => {
     const [directory, copy] = [join(folder, 'data'), join(folder, 'data2')];
-    await using one = await startManager({ ...settings, directory });
+    await using one = await startManager({ ...settings, store: { directory } });
     const spare = await startManager(settings);
     const port = Number(spare.address.split(':')[1]);
     await spare.close();
@@ -126,7 +137,11 @@ describe('two Managers on copies of one directory in one list', () => {
     await owner.whenOwned('alice');
     await cp(directory, copy, { recursive: true });
 
-    await using other = await startManager({ ...settings, directory: copy, port });
+    await using other = await startManager({
+      ...settings,
+      store: { directory: copy },
+      listen: `127.0.0.1:${port}`,
+    });
     expect(other.observe()).toMatchObject({ history: one.observe().history, term: 2 });
     await until(() => owner.refusal?.code === 'MANAGERS_DISAGREE');
     expect(holdsSomething(owner)).toBe(false);
@@ -140,10 +155,10 @@ describe('one Manager in a list that is replaced by another on a new log', () =>
     const port = Number(spare.address.split(':')[1]);
     await spare.close();
     await using owner = await joinPool(joining('a', [first.address, spare.address]));
-    const number = await owner.whenOwned(keyPosition('alice'));
+    const number = await owner.whenOwned(keyHash('alice'));
     await first.close();
-    await using _ = await startManager({ ...settings, port });
-    await until(() => (owner.checkLeaseNow('alice') ?? 0) > number);
+    await using _ = await startManager({ ...settings, listen: `127.0.0.1:${port}` });
+    await until(() => (owner.check('alice') ?? 0) > number);
     expect(owner.refusal).toBeUndefined();
   });
 });

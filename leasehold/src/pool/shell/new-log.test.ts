@@ -1,7 +1,8 @@
+import { lastingAddresses } from '../../node/testing/lasting-port.ts';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, vi } from 'vitest';
 import { inMemory } from '../../log/file/fence.ts';
 import { openFileLog } from '../../log/file/file-log.ts';
 import { randomId } from '../../node/id.ts';
@@ -9,14 +10,15 @@ import { nodeRuntime } from '../../node/runtime.ts';
 import { openDirectory } from '../../node/storage.ts';
 import { listeningLogger } from '../../node/tcp/socket-script.ts';
 import { silent } from '../../runtime/logger.ts';
-import { joinPool } from './join-pool.ts';
-import { startManager } from './start-manager.ts';
+import { joinPool } from './owner/join-pool.ts';
+import type { PoolOwner } from './owner/pool-owner.ts';
+import { startManager } from './manager/start-manager.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'leasehold-new-log-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const pool = { pool: 'presence', url: 'http://10.0.0.5' };
-const settings = { port: 0, http: false, defaults: { leaseMs: 1_500 } } as const;
+const settings = { listen: '127.0.0.1:0', defaults: { leaseMs: 1_500 } } as const;
 
 describe('a Manager on a new log', () => {
   it('grants nothing that an owner still holds from a Manager that kept its log in memory', async () => {
@@ -27,7 +29,7 @@ describe('a Manager on a new log', () => {
     await using second = await startManager(settings);
     await using owner = await joinPool({ ...pool, managers: [second.address], name: 'b' });
     const next = await owner.whenOwned('alice');
-    expect(cutOff.checkLeaseNow('alice')).toBeUndefined();
+    expect(cutOff.check('alice')).toBeUndefined();
     expect(next).toBeGreaterThan(number);
   });
 
@@ -51,6 +53,45 @@ describe('a Manager on a new log', () => {
     expect(await owner.whenOwned('alice')).toBeGreaterThan(nowMs - 1);
   });
 
+  it('has no second owner although it is called the first, if an owner holds leases of the Manager before it', async () => {
+    const { manager: address } = await lastingAddresses('manager');
+    const logger = listeningLogger();
+    const start = () =>
+      startManager({
+        ...settings,
+        listen: `127.0.0.1:${Number(address.split(':')[1])}`,
+        logger,
+        firstStart: true,
+      });
+    const enter = (name: string) =>
+      joinPool({ managers: [address], pool: 'presence', name, url: `http://${name}`, logger: silent });
+    const before = await start();
+    await using old = await enter('old');
+    const number = await old.whenOwned('alice');
+    await before.close();
+    await using _ = await start();
+    const both: string[] = [];
+    let young: PoolOwner | undefined;
+    const joining = enter('young');
+    void joining.then((owner) => (young = owner));
+    await vi.waitUntil(
+      () => {
+        const [one, two] = [old.check('alice'), young?.check('alice')];
+        if (one !== undefined && two !== undefined) both.push(`${one} and ${two}`);
+        return two !== undefined || (one ?? number) !== number;
+      },
+      { timeout: 60_000, interval: 2 },
+    );
+    expect(both).toEqual([]);
+    expect(logger.lines).toContainEqual(
+      expect.objectContaining({
+        level: 'warn',
+        message: expect.stringContaining('firstStart is not true: a client has seen an earlier log'),
+      }),
+    );
+    await (await joining).close();
+  }, 120_000);
+
   it('waits although it is called the first, if another process began its log', async () => {
     const directory = join(folder, 'begun');
     const storage = await openDirectory(directory);
@@ -59,12 +100,17 @@ describe('a Manager on a new log', () => {
       lock: async () => inMemory,
       beginAbove: () => 5,
     });
-    await using manager = await startManager({ ...settings, logger: silent, directory, firstStart: true });
+    await using manager = await startManager({
+      ...settings,
+      logger: silent,
+      store: { directory },
+      firstStart: true,
+    });
     expect(manager.observe().waitsUntil).toBeDefined();
   });
 
   it('is never the first of Managers that keep nothing', async () => {
-    const store = { flease: { id: 'a', peers: { a: '127.0.0.1:1' } } };
+    const store = { flease: { name: 'a', peers: { a: '127.0.0.1:1' } } };
     await expect(startManager({ ...settings, store, firstStart: true })).rejects.toThrow('option firstStart');
   });
 });

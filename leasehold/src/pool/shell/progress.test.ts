@@ -3,9 +3,9 @@ import { noCounts } from '../../node/tcp/counters.ts';
 import { HandMovedRuntime } from '../../node/tcp/socket-script.ts';
 import type { FencedLog, Leadership } from '../../log/log.ts';
 import { silent } from '../../runtime/logger.ts';
-import { resolveConfiguration } from './configuration.ts';
-import { PoolManager } from './pool-manager.ts';
-import { openStore, type Store } from './store.ts';
+import { resolveConfiguration } from './manager/configuration.ts';
+import { PoolManager } from './manager/pool-manager.ts';
+import { openStore, type Store } from './manager/store.ts';
 
 /** A log whose disk can hang: then a commit is answered only once the disk is well again. */
 class HangingDisk {
@@ -72,8 +72,8 @@ async function bench() {
   };
   const configuration = resolveConfiguration({});
   const manager = new PoolManager({
-    ...{ id: 'm', configuration, store, advertised: 'here:1', listener, runtime, logger: silent },
-    firstStart: true,
+    ...{ name: 'm', configuration, store, advertised: 'here:1', listener, runtime, logger: silent },
+    ...{ firstStart: true, isAddressNew: true },
   });
   const close = async (): Promise<void> => {
     disk.mend();
@@ -89,20 +89,22 @@ describe('the readiness of a Manager', () => {
     const { runtime, disk, manager } = started;
     const { source } = manager;
     disk.hang();
-    await vi.waitUntil(() => manager.observe().isWriting);
+    await vi.waitUntil(() => manager.observe().isWriting, { timeout: 60_000 });
     expect(source.whyNotReady()).toBeUndefined();
     runtime.pass(6_000);
     expect(source.whyNotReady()).toMatch(/^the log has not answered a commit for 5 s/);
     expect(source.stalls()).toMatchObject([{ check: 'log' }]);
     disk.mend();
-    await vi.waitUntil(() => !manager.observe().isWriting);
+    await vi.waitUntil(() => !manager.observe().isWriting, { timeout: 60_000 });
     expect(source.whyNotReady()).toBeUndefined();
   });
 
   it('is red after its event loop stood still, and green when it has turned for a while', async () => {
     await using started = await bench();
     const { runtime, manager } = started;
-    await vi.waitUntil(() => manager.observe().role === 'leading' && !manager.observe().isWriting);
+    await vi.waitUntil(() => manager.observe().role === 'leading' && !manager.observe().isWriting, {
+      timeout: 60_000,
+    });
     expect(manager.source.whyNotReady()).toBeUndefined();
     runtime.leap(3_000);
     expect(manager.source.whyNotReady()).toMatch(/^the event loop stood still/);

@@ -1,5 +1,6 @@
 /** Managers in one process, on a real etcd: an operator's view of them in good and in bad times. */
 
+import { serveStatus } from '../../node/service/serve-status.ts';
 import { describe, expect, it, vi } from 'vitest';
 import { PromiseClient, done, put } from '../../etcd/testing/promise-client.ts';
 import type { EtcdCluster } from '../../etcd/testing/etcd-cluster.ts';
@@ -7,14 +8,14 @@ import { LONG_MS, type Scene, sharedEtcd } from '../../etcd/testing/on-etcd.ts';
 import { realClient } from '../../etcd/testing/real-client.ts';
 import { listeningLogger } from '../../node/tcp/socket-script.ts';
 import { silent } from '../../runtime/logger.ts';
-import type { StatusAnswer } from '../http/answers.ts';
+import type { StatusAnswer } from './service/answers.ts';
 import { AsyncDisposableStack } from '../../runtime/async-disposable-stack.ts';
-import { joinPool } from './join-pool.ts';
-import { openLookup } from './open-lookup.ts';
-import type { Loss } from './pool-lookup.ts';
-import type { PoolManager } from './pool-manager.ts';
-import { LEAP, planRecovery } from './recover.ts';
-import { type StartManagerOptions, startManager } from './start-manager.ts';
+import { joinPool } from './owner/join-pool.ts';
+import { connectLookup } from './lookup/connect-lookup.ts';
+import type { Loss } from './lookup/pool-lookup.ts';
+import type { PoolManager } from './manager/pool-manager.ts';
+import { LEAP, planRecovery } from './manager/recover.ts';
+import { type StartManagerOptions, startManager } from './manager/start-manager.ts';
 
 const SOMEBODY = { user: 'some:body', password: 'p@ss/w%rd' };
 const pool = 'presence';
@@ -29,19 +30,25 @@ const onSmall = sharedEtcd({ members: 1, quotaBytes: 4_000_000 });
 const storeOn = ({ endpoints }: Pick<EtcdCluster, 'endpoints'>, prefix: string, user = ''): string =>
   `etcd://${user}${endpoints.map((endpoint) => new URL(endpoint).host).join(',')}/${prefix}`;
 
-const start = (
+/** Of each Manager. */
+const statusUrls = new WeakMap<PoolManager, string>();
+
+async function start(
   { cluster, prefix }: Scene,
   id: string,
   options: Partial<StartManagerOptions> = {},
-): Promise<PoolManager> =>
-  startManager({
-    store: storeOn(cluster, prefix),
-    id,
-    port: 0,
-    http: { port: 0 },
-    logger: silent,
-    ...options,
-  });
+): Promise<PoolManager> {
+  const store = storeOn(cluster, prefix);
+  const manager = await startManager({ store, name: id, listen: '127.0.0.1:0', logger: silent, ...options });
+  const server = await serveStatus(manager, { listen: '127.0.0.1:0', logger: silent });
+  statusUrls.set(manager, server.url);
+  const close = manager.close.bind(manager);
+  manager.close = async () => {
+    await server.close();
+    await close();
+  };
+  return manager;
+}
 
 async function startThree(
   scene: Scene,
@@ -52,8 +59,11 @@ async function startThree(
   return [first, all.use(await start(scene, 'm2')), all.use(await start(scene, 'm3'))];
 }
 
-const statusOf = async ({ httpUrl }: PoolManager): Promise<StatusAnswer> =>
-  (await (await fetch(`${httpUrl}/v1/status`)).json()) as StatusAnswer;
+async function statusOf(manager: PoolManager): Promise<StatusAnswer> {
+  const answer = await fetch(`${statusUrls.get(manager)}/v1/status`);
+  const { handles } = (await answer.json()) as { readonly handles: readonly [StatusAnswer] };
+  return handles[0];
+}
 
 const eventually = (isSo: () => boolean | Promise<boolean>): Promise<unknown> =>
   vi.waitUntil(isSo, { timeout: 30_000, interval: 20 });
@@ -71,14 +81,14 @@ describe('Managers that share an etcd', { timeout: LONG_MS }, () => {
         await eventually(async () => (await statusOf(manager)).leader !== null);
         const status = await statusOf(manager);
         expect(status.leader).toEqual({ id: 'm1', address: managers[0].address });
-        expect(status.managers[0]).toMatchObject({ id: manager.id, isSelf: true });
+        expect(status.managers[0]).toMatchObject({ id: manager.name, isSelf: true });
         for (const { id, address, http, isLeader, isSelf } of status.managers) {
-          const other = managers.find((each) => each.id === id);
-          expect([address, http]).toEqual([other?.address, other?.httpUrl]);
-          expect([isLeader, isSelf]).toEqual([id === 'm1', id === manager.id]);
+          const other = managers.find((each) => each.name === id);
+          expect([address, http]).toEqual([other?.address, other && statusUrls.get(other)]);
+          expect([isLeader, isSelf]).toEqual([id === 'm1', id === manager.name]);
         }
         expect(status.store.members.every(({ isReachable }) => isReachable)).toBe(true);
-        expect([status.isReady, status.role]).toEqual([true, manager.id === 'm1' ? 'leading' : 'standby']);
+        expect([status.isReady, status.role]).toEqual([true, manager.name === 'm1' ? 'leading' : 'standby']);
       }
       await managers[1].close();
       await eventually(async () => (await statusOf(managers[2])).managers.length === 2);
@@ -93,7 +103,7 @@ describe('Managers that share an etcd', { timeout: LONG_MS }, () => {
       const addresses = managers.map(({ address }) => address);
       await using owner = await joinPool({ managers: addresses, pool, name: 'a', url: 'http://a' });
       const number = await owner.whenOwned('alice');
-      const answer = await fetch(`${managers[0].httpUrl}/v1/step-down`, {
+      const answer = await fetch(`${statusUrls.get(managers[0])}/v1/manager/step-down`, {
         ...{ method: 'POST', headers: { 'content-type': 'application/json' } },
       });
       const { hasSteppedDown, leader } = (await answer.json()) as {
@@ -103,7 +113,7 @@ describe('Managers that share an etcd', { timeout: LONG_MS }, () => {
       expect([answer.status, hasSteppedDown, leader.id === 'm1']).toEqual([200, true, false]);
       expect(managers[0].observe().role).toBe('standby');
       expect(await managers[0].stepDown()).toBe(false);
-      expect(owner.checkLeaseContinuous('alice', number)).toBe(true);
+      expect(owner.isHeld('alice', number)).toBe(true);
     }),
   );
 
@@ -166,7 +176,7 @@ describe('Managers that share an etcd', { timeout: LONG_MS }, () => {
         async () =>
           (await statusOf(leader)).store.members.filter(({ isReachable }) => isReachable).length === 1,
       );
-      expect((await fetch(`${leader.httpUrl}/readyz`)).status).toBe(503);
+      expect((await fetch(`${statusUrls.get(leader)}/readyz`)).status).toBe(503);
       await all[Symbol.asyncDispose]();
       const said = logger.lines.length;
       for (const member of scene.cluster.members) await member.kill();
@@ -194,15 +204,15 @@ describe('a Manager that starts', { timeout: LONG_MS }, () => {
   );
 
   it('gives up when its time is over, with the reason, or when it is told to', async () => {
-    const store = { etcd: 'etcd://127.0.0.1:1', openWithinMs: 300 };
-    const options = { port: 0, http: false, logger: silent } as const;
-    await expect(startManager({ ...options, store })).rejects.toMatchObject({
+    const store = 'etcd://127.0.0.1:1';
+    const options = { listen: '127.0.0.1:0', logger: silent } as const;
+    await expect(startManager({ ...options, store, timeoutMs: 300 })).rejects.toMatchObject({
       ...{ code: 'ETCD_UNAVAILABLE', retryable: true },
       message: expect.stringContaining('ECONNREFUSED'),
     });
     const giveUp = new AbortController();
     const why = new Error('no time');
-    const starting = startManager({ ...options, store: 'etcd://127.0.0.1:1', signal: giveUp.signal });
+    const starting = startManager({ ...options, store, signal: giveUp.signal });
     giveUp.abort(why);
     await expect(starting).rejects.toBe(why);
   });
@@ -221,8 +231,7 @@ describe('a Manager that starts', { timeout: LONG_MS }, () => {
       done(await new PromiseClient(realClient(cluster)).put(`${prefix}more/x`, 'a value'));
       const within = startManager({
         store: storeOn(cluster, `${prefix}more`),
-        port: 0,
-        http: false,
+        listen: '127.0.0.1:0',
         logger: silent,
       });
       await expect(within).rejects.toMatchObject({ code: 'PREFIX_IN_USE' });
@@ -281,7 +290,7 @@ describe('a log in etcd that somebody has deleted', { timeout: LONG_MS }, () => 
       await first.whenLeading();
       const logger = listeningLogger();
       const standby = all.use(await start(scene, 'm2', { defaults, logger }));
-      await eventually(() => standby.leader !== undefined);
+      await eventually(() => standby.status().leader !== undefined);
       const { address } = first;
       const { term } = first.observe();
       expect(logger.lines.filter(({ message }) => message === 'follows another Manager')).toEqual([
@@ -312,7 +321,7 @@ describe('a log in etcd that somebody has deleted', { timeout: LONG_MS }, () => 
       const second = all.use(await start(scene, 'm2', { defaults }));
       const two = await join('b', second);
       const number = await two.whenOwned('alice');
-      expect(one.checkLeaseNow('alice')).toBeUndefined();
+      expect(one.check('alice')).toBeUndefined();
       expect(number).toBeGreaterThan(before);
     }),
   );
@@ -327,7 +336,7 @@ describe('a log in etcd that was put back from a backup', { timeout: LONG_MS }, 
       const asking = new PromiseClient(realClient(cluster));
       const options = { defaults: { leaseMs: 9_000 } };
       const first = await start(scene, 'm1', options);
-      const port = Number(first.address.split(':')[1]);
+      const listen = first.address;
       const managers = [first.address];
       await first.whenLeading();
       const losses: Loss[] = [];
@@ -336,25 +345,25 @@ describe('a log in etcd that was put back from a backup', { timeout: LONG_MS }, 
       await first.close();
       const backup = done(await asking.range({ key: prefix, end })).keyValues;
 
-      const second = await start(scene, 'm1', { ...options, port });
+      const second = await start(scene, 'm1', { ...options, listen });
       const two = await joinPool({ managers, pool, name: 'b', url: 'http://b', logger: silent });
-      await two.leave();
+      await two.close();
       const { position } = second.observe().state;
       const onLoss = (loss: Loss): void => void losses.push(loss);
-      await using lookup = await openLookup({ managers, pool, onLoss, logger: silent });
+      await using lookup = await connectLookup({ managers, pool, onLoss, logger: silent });
       await eventually(() => (lookup.position?.position ?? 0) >= position);
       await expect(planRecovery({ store, logger: silent })).rejects.toMatchObject({ code: 'LEADER_ALIVE' });
       await second.close();
       done(await asking.transact({ success: [{ do: 'delete', key: prefix, end }] }));
       for (const { key, value } of backup) done(await asking.transact({ success: [put(key, value)] }));
 
-      const third = await start(scene, 'm1', { ...options, port });
+      const third = await start(scene, 'm1', { ...options, listen });
       await eventually(() => third.observe().role === 'halted');
       await third.close();
 
       // A supervisor starts the Manager again; the new process remembers nothing, but does not lead.
       const logger = listeningLogger();
-      const again = await start(scene, 'm1', { ...options, port, logger });
+      const again = await start(scene, 'm1', { ...options, listen, logger });
       await eventually(() =>
         logger.lines.some(({ message }) => /^no Manager may lead.*manager recover/.test(message)),
       );
@@ -367,11 +376,11 @@ describe('a log in etcd that was put back from a backup', { timeout: LONG_MS }, 
       const raised = await recovery.carryOut();
       expect(raised.history).not.toBe(recovery.found.history);
 
-      await using fourth = await start(scene, 'm1', { ...options, port });
-      await eventually(() => (one.checkLeaseNow('alice') ?? 0) > recovery.above.position);
+      await using fourth = await start(scene, 'm1', { ...options, listen });
+      await eventually(() => (one.check('alice') ?? 0) > recovery.above.position);
       expect(fourth.observe().term).toBeGreaterThan(LEAP);
       await eventually(() => losses.some(({ has }) => has('alice')));
-      await one.leave();
+      await one.close();
     }),
     2 * LONG_MS,
   );

@@ -4,30 +4,54 @@
  * error of a caller that waits.
  */
 
+import type { Problem } from '../../runtime/handle.ts';
 import type { Logger } from '../../runtime/logger.ts';
-import type { Refused } from '../messages.ts';
-import type { LedHistory } from '../history-watch.ts';
-import { ManagersDisagreeError, RefusedError } from './errors.ts';
+import type { Runtime } from '../../runtime/runtime.ts';
+import type { Instant } from '../../runtime/time.ts';
+import type { Refused } from '../core/messages.ts';
+import type { LedHistory } from '../core/history-watch.ts';
+import type { LeaseholdError } from '../../runtime/errors.ts';
+import { managersDisagree, refusal } from './errors.ts';
 
 export class Refusals {
   readonly #who: string;
   readonly #logger: Logger;
-  #last: RefusedError | undefined;
-  #disagreement: ManagersDisagreeError | undefined;
+  readonly #clock: Pick<Runtime, 'now'>;
+  /** Since when there has been a refusal or a disagreement, whichever and however often. */
+  #since: Instant | undefined;
+  #last: LeaseholdError | undefined;
+  #disagreement: LeaseholdError | undefined;
 
   /** @param who `owner`, `look-up` */
-  constructor(who: string, logger: Logger) {
+  constructor(who: string, logger: Logger, clock: Pick<Runtime, 'now'>) {
     this.#who = who;
     this.#logger = logger;
+    this.#clock = clock;
   }
 
-  get last(): RefusedError | ManagersDisagreeError | undefined {
+  /** For `status()`. Failing, because no Manager admits one that is refused, and none holds or finds anything in a disagreement. */
+  get problems(): readonly Problem[] {
+    const { last } = this;
+    if (last === undefined) return [];
+    const sinceMs = Math.max(0, Math.round(this.#clock.now() - (this.#since ?? this.#clock.now())));
+    const cure = `do what the message says; this ${this.#who} goes on asking by itself`;
+    return [
+      { id: last.code, level: 'failing', what: last.message, sinceMs, cure, command: 'leasehold status' },
+    ];
+  }
+
+  #begin(): void {
+    if (this.last === undefined) this.#since = this.#clock.now();
+  }
+
+  get last(): LeaseholdError | undefined {
     return this.#disagreement ?? this.#last;
   }
 
   /** The Managers lead different histories. */
   disagree(histories: readonly LedHistory[], consequence: string): void {
-    const error = new ManagersDisagreeError(histories);
+    const error = managersDisagree(histories);
+    this.#begin();
     this.#disagreement = error;
     this.#logger.error(`the Managers disagree; ${consequence}`, { code: error.code, why: error.message });
   }
@@ -45,7 +69,8 @@ export class Refusals {
       const next = retryable ? { next: `this ${this.#who} goes on asking` } : {};
       this.#logger.warn(what, { code, why: message, ...next });
     }
-    this.#last = new RefusedError(code, message, retryable);
+    this.#begin();
+    this.#last = refusal(code, message, retryable);
   }
 
   /** The peer was admitted after all. */
@@ -57,8 +82,7 @@ export class Refusals {
   }
 
   /**
-   * @throws {RefusedError} if there is one that time cannot mend
-   * @throws {ManagersDisagreeError}
+   * @throws {LeaseholdError} if there is one that time cannot mend
    */
   throwIfFinal(): void {
     if (this.last !== undefined && !this.last.retryable) throw this.last;

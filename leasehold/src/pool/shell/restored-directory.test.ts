@@ -3,10 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it, vi } from 'vitest';
 import { silent } from '../../runtime/logger.ts';
-import { freeAddresses } from '../../node/tcp/socket-script.ts';
-import { joinPool } from './join-pool.ts';
-import type { PoolOwner } from './pool-owner.ts';
-import { startManager } from './start-manager.ts';
+import { lastingAddresses } from '../../node/testing/lasting-port.ts';
+import { Stopwatch } from '../../node/testing/undisturbed-time.ts';
+import { joinPool } from './owner/join-pool.ts';
+import type { PoolOwner } from './owner/pool-owner.ts';
+import { startManager } from './manager/start-manager.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'leasehold-restored-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -16,10 +17,16 @@ const DURATIONS = { leaseMs: 6_000, renewEveryMs: 500, retryMs: 200 };
 
 async function scene(name: string) {
   const directory = join(folder, name);
-  const { manager: address } = await freeAddresses('manager');
+  const { manager: address } = await lastingAddresses('manager');
   const port = Number(address.split(':')[1]);
   const start = (firstStart: boolean) =>
-    startManager({ directory, port, http: false, logger: silent, defaults: DURATIONS, firstStart });
+    startManager({
+      store: { directory },
+      listen: `127.0.0.1:${port}`,
+      logger: silent,
+      defaults: DURATIONS,
+      firstStart,
+    });
   const enter = (name: string, signal?: AbortSignal): Promise<PoolOwner> =>
     joinPool({ managers: [address], pool: 'p', name, url: `http://${name}`, logger: silent, signal });
   return { directory, start, enter };
@@ -46,7 +53,7 @@ describe('a directory that was put back from a backup, and that nobody has recov
     const seen: string[] = [];
     await vi.waitUntil(
       () => {
-        const [one, two] = [old.checkLeaseNow('alice'), young?.checkLeaseNow('alice')];
+        const [one, two] = [old.check('alice'), young?.check('alice')];
         if (one !== undefined && two !== undefined) seen.push(`${one} and ${two}`);
         return after.observe().role === 'halted' && one === undefined;
       },
@@ -55,8 +62,8 @@ describe('a directory that was put back from a backup, and that nobody has recov
     expect(seen).toEqual([]);
     giveUp.abort();
     await joining;
-    await young?.leave();
-    await old.leave();
+    await young?.close();
+    await old.close();
   }, 120_000);
 });
 
@@ -70,11 +77,11 @@ describe('a Manager that is restarted on its directory', () => {
     await vi.waitUntil(() => marked('restarted') >= before.observe().state.position, { timeout: 30_000 });
     await before.close();
     await using _ = await start(false);
-    const since = performance.now();
+    const since = new Stopwatch();
     const young = await enter('young');
-    expect(seconds(performance.now() - since)).toBeLessThan(seconds(WITNESS_MS));
-    await young.leave();
-    await old.leave();
+    expect(seconds(since.ms)).toBeLessThan(seconds(WITNESS_MS));
+    await young.close();
+    await old.close();
   }, 120_000);
 
   it.each([
@@ -96,11 +103,11 @@ describe('a Manager that is restarted on its directory', () => {
       const since = performance.now();
       const young = await enter('young');
       expect(seconds(performance.now() - since)).toBeGreaterThan(seconds(WITNESS_MS) / 2);
-      await vi.waitUntil(() => [old, young].some((owner) => owner.checkLeaseNow('alice') !== undefined), {
+      await vi.waitUntil(() => [old, young].some((owner) => owner.check('alice') !== undefined), {
         timeout: 30_000,
       });
-      await young.leave();
-      await old.leave();
+      await young.close();
+      await old.close();
     },
     120_000,
   );

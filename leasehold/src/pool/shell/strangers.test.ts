@@ -6,13 +6,13 @@ import { framed } from '../../node/tcp/frame-writer.ts';
 import { decodeWelcome } from '../../node/tcp/handshake.ts';
 import { listeningLogger, RawPeer, until } from '../../node/tcp/socket-script.ts';
 import { silent } from '../../runtime/logger.ts';
-import { prove } from '../incarnation.ts';
-import type { Report } from '../messages.ts';
+import { prove } from '../core/incarnation.ts';
+import type { Report } from '../core/messages.ts';
 import { POOL_PROTOCOL } from '../wire/codec.ts';
-import { encodeMessage } from '../wire/encode.ts';
-import { joinPool } from './join-pool.ts';
-import { openLookup } from './open-lookup.ts';
-import { type StartManagerOptions, startManager } from './start-manager.ts';
+import { encodeMessage } from '../wire/messages.ts';
+import { joinPool } from './owner/join-pool.ts';
+import { connectLookup } from './lookup/connect-lookup.ts';
+import { type StartManagerOptions, startManager } from './manager/start-manager.ts';
 
 const MIB = 1024 * 1024;
 const pool = 'presence';
@@ -25,24 +25,24 @@ const PATIENT = { leaseMs: 60_000, renewEveryMs: 1_500, retryMs: 500 };
 async function opened(options: StartManagerOptions = {}) {
   const logger = listeningLogger();
   const manager = await startManager({
-    ...{ port: 0, http: false, firstStart: true, logger, defaults: PATIENT, ...options },
+    ...{ listen: '127.0.0.1:0', firstStart: true, logger, defaults: PATIENT, ...options },
   });
   const managers = [manager.address];
   const join = (name: string) =>
-    joinPool({ managers, pool, name, url: `http://${name}`, logger: silent, joinWithinMs: 60_000 });
+    joinPool({ managers, pool, name, url: `http://${name}`, logger: silent, timeoutMs: 60_000 });
   /** Resolves when the honest owner was heard, and so renewed, after this call. */
   const renewed = async (): Promise<void> => {
     const now = manager.source.now();
     const heardAt = () => manager.observe().owners.find(({ name }) => name === 'honest')?.lastHeardAt ?? 0;
     await vi.waitUntil(() => heardAt() > now, { timeout: 60_000 });
-    expect(owner.held().length).toBeGreaterThan(0);
+    expect(owner.ranges().length).toBeGreaterThan(0);
   };
   const owner = await join('honest');
   await owner.whenOwned('alice');
   const warned = (message: string, limit?: string): number =>
     logger.lines.filter((line) => line.message === message && line['limit'] === limit).length;
   const close = async (): Promise<void> => {
-    await owner.leave();
+    await owner.close();
     await manager.close();
   };
   return { manager, managers, join, warned, renewed, [Symbol.asyncDispose]: close };
@@ -109,7 +109,7 @@ describe('strangers that begin large frames and do not end them', () => {
     expect(scene.warned('peers send too much, and are held back', 'unfinishedBytesBeforeAdmission')).toBe(1);
     await scene.renewed();
     for (const peer of peers) peer[Symbol.dispose]();
-    await newcomer.leave();
+    await newcomer.close();
   }, 120_000);
 });
 
@@ -132,7 +132,7 @@ describe('a stranger that asks to join as one owner after the other', () => {
     expect(scene.warned('more owners want to join than there is room for')).toBe(1);
     await scene.renewed();
     for (const peer of peers) peer[Symbol.dispose]();
-    await newcomer.leave();
+    await newcomer.close();
   }, 120_000);
 });
 
@@ -147,10 +147,10 @@ describe('strangers that flood a Manager with messages and leave', () => {
     for (const peer of peers) peer.say(FLOOD);
     await until(() => peers.every((peer) => peer.isClosed || peer.socket.writableLength === 0));
     for (const peer of peers) peer[Symbol.dispose]();
-    await using lookup = await openLookup({ managers, pool, logger: silent });
+    await using lookup = await connectLookup({ managers, pool, logger: silent });
     expect((await lookup.whenFound('alice')).name).toBe('honest');
     const newcomer = await join('newcomer');
-    await newcomer.leave();
+    await newcomer.close();
   }, 120_000);
 });
 
@@ -163,7 +163,7 @@ describe('strangers that connect and say nothing', () => {
     const newcomer = await join('newcomer');
     expect(manager.source.traffic().limited['connectionsPending']).toBeGreaterThan(0);
     for (const peer of peers) peer[Symbol.dispose]();
-    await newcomer.leave();
+    await newcomer.close();
   }, 120_000);
 });
 
@@ -171,7 +171,7 @@ describe('a Manager that has as many connections as it may', () => {
   it('says so to a joiner, whose error says it too', async () => {
     await using scene = await opened({ limits: { connections: 1 } });
     const joining = joinPool({
-      ...{ managers: scene.managers, pool, name: 'b', url: 'http://b', logger: silent, joinWithinMs: 2_000 },
+      ...{ managers: scene.managers, pool, name: 'b', url: 'http://b', logger: silent, timeoutMs: 2_000 },
     });
     await expect(joining).rejects.toMatchObject({ code: 'FULL', retryable: true });
     await expect(joining).rejects.toThrow('is full');

@@ -4,7 +4,7 @@
  * counts, and of what clocks may do, what all of them allow.
  */
 
-import { clockRateBound, type ResolvedDurations, takeoverHoldMs } from '../options.ts';
+import { clockRateBound, type ResolvedDurations, takeoverHoldMs } from '../core/options.ts';
 
 export interface Bounds {
   /** How much faster one clock may run than another. */
@@ -31,7 +31,7 @@ export function boundsOf(all: readonly ResolvedDurations[]): Bounds {
   const settleMs =
     longest(takeoverHoldMs) +
     longest((d) => d.holdMs) +
-    2 * longest((d) => d.revokeWithinMs) +
+    2 * longest((d) => d.revokeTimeoutMs) +
     2 * longest((d) => d.syncEveryMs) +
     16 * longest((d) => d.retryMs) +
     2 * longest((d) => d.renewEveryMs);

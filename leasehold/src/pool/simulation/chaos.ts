@@ -137,9 +137,9 @@ export class Chaos {
 
   /** Once, in the middle, so that what was before it and what comes after it is there to be compared. */
   #changeLeader(): void {
-    const { chaosMs, engineElectionMs } = this.#drawn;
+    const { chaosMs, logElectionMs } = this.#drawn;
     const { dice } = this.#fate;
-    const changes = new LeaderChanges(this.#fate, engineElectionMs);
+    const changes = new LeaderChanges(this.#fate, logElectionMs);
     const way = dice.pick(WAYS);
     this.pool.world.at(chaosMs * dice.between(0.3, 0.6), () => changes.force(way));
   }
@@ -197,9 +197,9 @@ export class Chaos {
       [3, () => leaders.unknownOutcomes()],
       [3, () => leaders.deafStandby()],
       [1.2, () => leaders.dropLeader()],
-      [3, () => leaders.changeEngineLeader()],
+      [3, () => leaders.changeLogLeader()],
       [1.5, () => leaders.stopMember()],
-      [4, () => leaders.engineDown()],
+      [4, () => leaders.logDown()],
     ];
     this.#fate.every(0.5, () => this.#forger.strike());
     for (const [leases, fault] of faults) if (dice.chance(0.7)) this.#fate.every(leases * often, fault);

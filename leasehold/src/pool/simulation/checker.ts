@@ -33,13 +33,13 @@ import { AssertionError } from '../../runtime/assert.ts';
 import { highOf, lowOf, RING_SIZE } from '../../runtime/keys/position.ts';
 import { formatRange, type Span } from '../../runtime/keys/range.ts';
 import type { World } from '../../sim/world.ts';
-import type { Lookup, LookupEffect } from '../lookup/lookup.ts';
-import type { FromManager, GrantedSpan, NumberedSpan, Seen, ToManager, Update } from '../messages.ts';
-import type { Piece } from '../owner/holdings.ts';
-import type { OwnerEffect } from '../owner/owner.ts';
-import type { Policy } from '../policy/policy.ts';
-import { type Batch, decodeBatch, ManagerState } from '../state.ts';
-import type { Row } from '../table.ts';
+import type { Lookup, LookupEffect } from '../core/lookup/lookup.ts';
+import type { FromManager, GrantedSpan, NumberedSpan, Seen, ToManager, Update } from '../core/messages.ts';
+import type { Piece } from '../core/owner/holdings.ts';
+import type { OwnerEffect } from '../core/owner/owner.ts';
+import type { Policy } from '../core/policy/policy.ts';
+import { type Batch, decodeBatch, ManagerState } from '../core/state.ts';
+import type { Row } from '../core/table.ts';
 import type { Bounds } from './bounds.ts';
 import { FORGER } from './forger.ts';
 import { LossCheck } from './loss-check.ts';
@@ -136,7 +136,7 @@ export class Checker implements Observer {
     this.#log = 'counters raised';
   }
 
-  /** The engine has committed a batch, at this instant. */
+  /** etcd has committed a batch, at this instant. */
   committed(batch: LogBatch): void {
     if (this.#log === 'counters raised') this.#recovered();
     if (this.#log === 'whole' && batch.position <= this.#highest)
@@ -152,11 +152,13 @@ export class Checker implements Observer {
         if (record.kind === 'join') this.#hasNotLeft(record.member.incarnation);
       }
       this.#coversTheRing(pool);
-      const lost = taken.get(pool) ?? [];
-      for (const span of lost) this.#isLetGoOf(pool, span);
+      const changed = taken.get(pool) ?? [];
+      for (const span of changed) this.#isLetGoOf(pool, span);
+      const lost = changed.filter(({ moved }) => !moved);
       this.#noteGrants(pool);
       this.#placement.note(pool, this.truth.pool(pool), batch.position);
-      for (const span of lost) if (!span.left && this.#log === 'whole') this.#placement.judge(pool, span);
+      const isJudged = this.#log === 'whole' && !this.replayed.pool(pool).hasMoves;
+      for (const span of lost) if (!span.left && isJudged) this.#placement.judge(pool, span);
       if (lost.length > 0) this.losses.committed({ pool, position: batch.position, spans: lost });
     }
   }
@@ -259,10 +261,15 @@ export class Checker implements Observer {
     const pool = this.truth.pool(node.pool);
     for (const piece of node.core?.pieces ?? []) {
       const isServed = node.check(piece.start) !== undefined;
-      const isContinuous = node.checkContinuous(piece.start, piece.number);
-      if (!isServed && !isContinuous) continue;
+      const isHeld = node.checkContinuous(piece.start, piece.number);
+      if (!isServed && !isHeld) continue;
       const { number } = piece;
-      if (!isContinuous || node.checkContinuous(piece.start, piece.since - 1)) {
+      if (isServed && node.process.now() >= piece.until)
+        throw this.#broken(
+          'one-owner',
+          `${node.incarnation} passes its check for ${formatRange(piece)} after its lease has ended`,
+        );
+      if (!isHeld || node.checkContinuous(piece.start, piece.since - 1)) {
         throw this.#broken(
           'continuity',
           `${node.incarnation} is wrong about since when it has ${formatRange(piece)}`,

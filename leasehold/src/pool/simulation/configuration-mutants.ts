@@ -5,9 +5,9 @@
 
 import type { Mutant } from '../../sim/simulation.ts';
 
-const LEADER = 'pool/manager/leader.ts';
-const HOLDS = 'pool/manager/holds.ts';
-const DECISION = 'pool/manager/decision.ts';
+const LEADER = 'pool/core/manager/leader.ts';
+const HOLDS = 'pool/core/manager/holds.ts';
+const DECISION = 'pool/core/manager/decision.ts';
 
 export const configurationMutants: readonly Mutant[] = [
   {
@@ -15,7 +15,7 @@ export const configurationMutants: readonly Mutant[] = [
     promise: 'settles',
     story:
       'The log is told how long most pools need, and owners of a pool with longer leases are never answered.',
-    file: 'pool/manager/settings.ts',
+    file: 'pool/core/manager/settings.ts',
     from: 'for (const { durations } of settings.pools?.values() ?? []) most = Math.max(most, of(durations));',
     to: '',
   },

@@ -9,9 +9,9 @@
  */
 
 import type { Random } from '../../sim/random.ts';
-import { type ResolvedDurations, reportWithinMs, takeoverHoldMs } from '../options.ts';
+import { type ResolvedDurations, reportWithinMs, takeoverHoldMs } from '../core/options.ts';
 import type { ManagerNode, OwnerNode } from './nodes.ts';
-import { ENGINE, type PoolWorld } from './pool-world.ts';
+import type { PoolWorld } from './pool-world.ts';
 
 export class CrashLoop {
   readonly #pool: PoolWorld;
@@ -69,15 +69,15 @@ export class CrashLoop {
       late,
       pool.managers.filter((node) => node !== leader),
     );
-    pool.logNetwork.cutBoth(leader.name, ENGINE);
-    pool.engine.dropLeader();
-    pool.world.after(pool.durations.leaseMs, () => pool.logNetwork.heal(leader.name, ENGINE));
+    pool.log.cut(leader.name);
+    pool.log.dropLeader();
+    pool.world.after(pool.durations.leaseMs, () => pool.log.restore(leader.name));
   }
 
   #term(late: OwnerNode): void {
     const pool = this.#pool;
-    const { world, engine } = pool;
-    const { term } = engine;
+    const { world, log } = pool;
+    const { term } = log;
     pool.until(
       'somebody leads',
       () => (pool.leader?.core?.term ?? 0) >= term && pool.leader !== undefined,
@@ -89,7 +89,7 @@ export class CrashLoop {
     pool.run(this.#termMs);
     this.#cutOff(late, pool.managers);
     leader?.process.crash();
-    engine.dropLeader();
+    log.dropLeader();
     world.after(
       this.#dice.between(1, 50),
       () => leader === undefined || leader.process.alive || leader.process.start(),

@@ -4,7 +4,7 @@
  */
 
 import { describe, expect, it, vi } from 'vitest';
-import { Owner } from '../owner/owner.ts';
+import { Owner } from '../core/owner/owner.ts';
 import { leaderOf, quietPool, settle } from './scenarios/quiet-pool.ts';
 import { simulation } from './simulation.ts';
 
@@ -22,16 +22,11 @@ describe('the same seed', () => {
       expect(two).toEqual(one);
       expect(untold).toEqual({ ...one, trace: undefined });
     },
-    30_000,
   );
 
   it('fails the same way twice, with the same story', () => {
     // An owner that goes on serving what it has let go of.
-    const broken = vi.spyOn(Owner.prototype, 'checkLeaseNow').mockImplementation(function (
-      this: Owner,
-      high,
-      low,
-    ) {
+    const broken = vi.spyOn(Owner.prototype, 'check').mockImplementation(function (this: Owner, high, low) {
       return this.pieceAt(high, low)?.number;
     });
     try {
@@ -48,7 +43,7 @@ describe('the same seed', () => {
     } finally {
       broken.mockRestore();
     }
-  }, 30_000);
+  });
 });
 
 describe('messages', () => {
@@ -70,7 +65,7 @@ describe('messages', () => {
     pool.crashOwner(slow);
     leaderOf(pool).process.crash();
     pool.run(leaseMs);
-    pool.engine.down = true;
+    pool.log.down = true;
     pool.run(1.5 * leaseMs);
     pool.heal();
     settle(pool);

@@ -9,8 +9,8 @@
 
 import { CLOCK_RATE_BOUND } from '../../runtime/clock-rates.ts';
 import type { Random } from '../../sim/random.ts';
-import { clockRateBound, type ResolvedDurations, resolveDurations } from '../options.ts';
-import { consistentHashing } from '../policy/consistent-hashing.ts';
+import { clockRateBound, type ResolvedDurations, resolveDurations } from '../core/options.ts';
+import { consistentHashing } from '../core/policy/consistent-hashing.ts';
 import type { PoolWorldOptions } from './pool-world.ts';
 
 export type Kind = 'hostile' | 'calm' | 'restored';
@@ -23,12 +23,12 @@ export interface DrawnWorld {
   readonly pools: readonly string[];
   /** How long faults go on. */
   readonly chaosMs: number;
-  /** How long the engine is without a leader of its own when it is made to change it. */
-  readonly engineElectionMs: number;
+  /** How long etcd is without a leader of its own when it is made to change it. */
+  readonly logElectionMs: number;
 }
 
-/** So many trips to the log and back, one after the other, until a successor leads: it is poked, looks, is granted a lease, is elected, reads. */
-const TRIPS = 9;
+/** So many trips to the log and back, one after the other, until a successor leads: its watch brings the news, it looks, is granted a lease, is elected, reads the small keys, the snapshot and the batches. */
+const TRIPS = 13;
 
 export interface Drawn {
   readonly durations: ResolvedDurations;
@@ -68,7 +68,7 @@ export function drawDurations(
     leaderChangeMs,
     leaderLeaseMs:
       leaderLeaseMs || Math.min(leaderChangeMs * leaderLeaseShare, leaseMs * dice.between(0.15, 0.5)),
-    revokeWithinMs: leaseMs * dice.between(0.1, 0.5),
+    revokeTimeoutMs: leaseMs * dice.between(0.1, 0.5),
     syncEveryMs,
     staleAfterMs: syncEveryMs + 2 * retryMs + Math.max(leaderlessMs, dice.between(0, 2) * syncEveryMs),
     suspensionToleranceMs: toleranceMs,
@@ -112,8 +112,7 @@ export function drawWorld(dice: Random, seed: number, trace: boolean): DrawnWorl
     ...{ kind, differ },
     pools,
     chaosMs: durations.leaseMs * dice.between(6, 12),
-    engineElectionMs:
-      (durations.leaderChangeMs / Math.sqrt(rate) - TRIPS * logDelayMs) * dice.between(0.2, 0.8),
+    logElectionMs: (durations.leaderChangeMs / Math.sqrt(rate) - TRIPS * logDelayMs) * dice.between(0.2, 0.8),
     options: {
       ...{ seed, trace, durations, managers, managerDurations, leaderKeyMs },
       reconfigured: isReconfigured ? [durations, ...later.map((one) => one.durations)] : [],
@@ -132,7 +131,7 @@ export function drawWorld(dice: Random, seed: number, trace: boolean): DrawnWorl
         lossChance: lossy ? dice.between(0, 0.15) : 0,
         delayMs: [0.1, logDelayMs],
         slowChance: isCalm ? 0 : dice.between(0, 0.1),
-        slowMs: [logDelayMs, leaderLeaseMs * 2],
+        slowMs: leaderLeaseMs * 2,
       },
       partialListChance: hasPartialLists ? 0.4 : 0,
       refuseChance: dice.chance(0.5) ? dice.between(0, 0.3) : 0,

@@ -3,10 +3,10 @@
  * units of a lease, because a fault that is over in a hundredth of one, or lasts for a hundred, shows little.
  */
 
-import type { Ask } from '../../log/simulated-messages.ts';
 import type { Network, Span } from '../../sim/network.ts';
 import type { Random } from '../../sim/random.ts';
 import type { ManagerNode, OwnerNode } from './nodes.ts';
+import type { Asked } from './pool-log.ts';
 import type { PoolWorld } from './pool-world.ts';
 
 /** A world that things befall: its Managers share a log, or keep nothing (`soft/`). */
@@ -15,7 +15,7 @@ export type FatedWorld = Pick<
   'world' | 'network' | 'durations' | 'bounds' | 'managers' | 'owners' | 'lookups' | 'confirmedLeader'
 > &
   Pick<PoolWorld, 'addOwner' | 'addLookup' | 'crashOwner' | 'drawRate' | 'slowestRate' | 'fastestRate'> & {
-    readonly engine?: PoolWorld['engine'];
+    readonly log?: PoolWorld['log'];
   };
 
 export class Fate<Fated extends FatedWorld = PoolWorld> {
@@ -27,7 +27,7 @@ export class Fate<Fated extends FatedWorld = PoolWorld> {
   #spoilChance = 0;
   #division: { readonly manager: ManagerNode; readonly chance: number; readonly untilMs: number } | undefined;
   readonly #setAside = new Set<OwnerNode>();
-  readonly #listeners = new Set<(client: string, body: Ask) => void>();
+  readonly #listeners = new Set<(manager: string, asked: Asked) => void>();
   /** What puts slow links right again. */
   readonly #slow = new Set<() => void>();
 
@@ -35,9 +35,9 @@ export class Fate<Fated extends FatedWorld = PoolWorld> {
     this.pool = pool;
     this.dice = dice;
     this.leaseMs = pool.durations.leaseMs;
-    if (pool.engine === undefined) return;
-    pool.engine.onAsk = (client, body) => {
-      for (const listener of [...this.#listeners]) listener(client, body);
+    if (pool.log === undefined) return;
+    pool.log.onAsk = (manager, asked) => {
+      for (const listener of [...this.#listeners]) listener(manager, asked);
     };
   }
 
@@ -80,10 +80,10 @@ export class Fate<Fated extends FatedWorld = PoolWorld> {
     look();
   }
 
-  /** The next time that a client asks this of the log, at the instant before it is carried out. */
-  onceAsked(client: string, isIt: (body: Ask) => boolean, withinLeases: number, act: () => void): void {
-    const listener = (asker: string, body: Ask): void => {
-      if (asker !== client || !isIt(body)) return;
+  /** The next time that a Manager asks this of the log, at the instant before it is carried out. */
+  onceAsked(manager: string, isIt: (asked: Asked) => boolean, withinLeases: number, act: () => void): void {
+    const listener = (asker: string, asked: Asked): void => {
+      if (asker !== manager || !isIt(asked)) return;
       this.#listeners.delete(listener);
       act();
     };

@@ -5,8 +5,8 @@
  */
 
 import type { Random } from '../../sim/random.ts';
-import { prove } from '../incarnation.ts';
-import type { Seen } from '../messages.ts';
+import { prove } from '../core/incarnation.ts';
+import type { Seen } from '../core/messages.ts';
 import type { Fate } from './fate.ts';
 import type { OwnerNode, PoolMessage } from './nodes.ts';
 import { simulatedSigner } from './proofs.ts';
@@ -67,12 +67,12 @@ export class Forger {
   /** Further than anybody can have seen, without a stamp, with one that is made up, or with that of another position. */
   #farClaim(): Seen {
     const { pool } = this.#fate;
-    const { history, term } = pool.engine;
+    const { history, term } = pool.log;
     const heard = [...pool.owners, ...pool.lookups].map(({ core }) => core?.seen?.stamp);
     return {
       history,
       term: Math.max(0, term + this.#dice.pick([-1, 0, 0, 1, 1_000])),
-      position: this.#dice.pick([...FAR, pool.engine.head + 1]),
+      position: this.#dice.pick([...FAR, pool.log.head + 1]),
       stamp: this.#dice.pick([undefined, 'f'.repeat(32), ...heard]),
     };
   }

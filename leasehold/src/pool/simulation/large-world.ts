@@ -17,10 +17,10 @@
 
 import type { LogBatch } from '../../log/log.ts';
 import type { Random } from '../../sim/random.ts';
-import { PAPER_DURATIONS, resolveDurations } from '../options.ts';
-import { consistentHashing } from '../policy/consistent-hashing.ts';
-import { decodeBatch, ManagerState } from '../state.ts';
-import { encodeMessage } from '../wire/encode.ts';
+import { PAPER_DURATIONS, resolveDurations } from '../core/options.ts';
+import { consistentHashing } from '../core/policy/consistent-hashing.ts';
+import { decodeBatch, ManagerState } from '../core/state.ts';
+import { encodeMessage } from '../wire/messages.ts';
 import type { LookupNode, OwnerNode, PoolMessage } from './nodes.ts';
 import { PoolWorld } from './pool-world.ts';
 
@@ -90,7 +90,7 @@ export class LargeWorld {
       checked: false,
     });
     this.#random = this.pool.world.random.fork('large world');
-    this.pool.engine.onCommit = (batch) => this.#batches.push(batch);
+    this.pool.log.onCommit = (batch) => this.#batches.push(batch);
   }
 
   /** The rows of the lease table, as the log has them now. */
@@ -184,7 +184,7 @@ export class LargeWorld {
     this.run(Math.ceil((holdMs + 2 * syncEveryMs + 2 * renewEveryMs) / 1_000), eachSecond);
     const { checker } = pool;
     checker.replayed = ManagerState.replay({
-      history: pool.engine.history,
+      history: pool.log.history,
       snapshot: undefined,
       batches: this.#batches,
       floor: 0,

@@ -4,31 +4,30 @@
  *
  *  - the leader is killed, or stopped for longer than its leader lease and resumed when another leads;
  *  - it is cut off from the log, and from nobody else;
- *  - the log's engine changes its own leader, and ends the leader's lease by mistake;
+ *  - etcd changes its own leader, and ends the leader's lease by mistake;
  *  - it is told to make room.
  */
 
 import type { Fate } from './fate.ts';
 import type { ManagerNode } from './nodes.ts';
-import { ENGINE } from './pool-world.ts';
 
 export const WAYS = [
   'killed',
   'stopped',
   'cut off from the log',
-  'dropped by the engine',
+  'dropped by etcd',
   'told to step down',
 ] as const;
 export type Way = (typeof WAYS)[number];
 
 export class LeaderChanges {
   readonly #fate: Fate;
-  /** How long the engine is without a leader of its own, in milliseconds. */
-  readonly #engineElectionMs: number;
+  /** How long etcd is without a leader of its own, in milliseconds. */
+  readonly #logElectionMs: number;
 
-  constructor(fate: Fate, engineElectionMs: number) {
+  constructor(fate: Fate, logElectionMs: number) {
     this.#fate = fate;
-    this.#engineElectionMs = engineElectionMs;
+    this.#logElectionMs = logElectionMs;
   }
 
   /** The leader is replaced, as soon as there is one; if that fails, by what else befalls it, again. */
@@ -40,11 +39,11 @@ export class LeaderChanges {
       () => {
         const { leader } = this.#fate;
         if (leader === undefined) return;
-        const { term } = pool.engine;
+        const { term } = pool.log;
         this.#fate.did(`leaders ${way}`, leader.name);
         this.#fate.stage();
         const putRight = this.#change(leader, way);
-        const isReplaced = (): boolean => pool.engine.term !== term && pool.leader !== undefined;
+        const isReplaced = (): boolean => pool.log.term !== term && pool.leader !== undefined;
         this.#fate.when(isReplaced, 3, () => {
           this.#fate.after(0, 0.5, putRight);
           if (!isReplaced()) this.#fate.after(0.1, 0.5, () => this.force(way));
@@ -55,7 +54,7 @@ export class LeaderChanges {
 
   /** Returns what puts it right again. */
   #change(leader: ManagerNode, way: Way): () => void {
-    const { engine, logNetwork, world } = this.#fate.pool;
+    const { log, world } = this.#fate.pool;
     const { process } = leader;
     switch (way) {
       case 'killed':
@@ -65,11 +64,11 @@ export class LeaderChanges {
         process.pause();
         return () => process.resume();
       case 'cut off from the log':
-        logNetwork.cutBoth(leader.name, ENGINE);
-        return () => logNetwork.heal(leader.name, ENGINE);
-      case 'dropped by the engine':
-        engine.changeLeader(this.#engineElectionMs);
-        world.after(this.#engineElectionMs + 1, () => engine.dropLeader());
+        log.cut(leader.name);
+        return () => log.restore(leader.name);
+      case 'dropped by etcd':
+        log.changeLeader(this.#logElectionMs);
+        world.after(this.#logElectionMs + 1, () => log.dropLeader());
         return () => {};
       case 'told to step down':
         leader.stepDown();

@@ -3,13 +3,12 @@
  */
 
 import type { LogBatch } from '../../log/log.ts';
-import type { Ask } from '../../log/simulated-messages.ts';
-import { type ResolvedDurations, takeoverHoldMs } from '../options.ts';
-import { decodeBatch } from '../state.ts';
+import { type ResolvedDurations, takeoverHoldMs } from '../core/options.ts';
+import { decodeBatch } from '../core/state.ts';
 import type { Fate } from './fate.ts';
 import type { MemberFaults } from './member-faults.ts';
 import type { ManagerNode, OwnerNode } from './nodes.ts';
-import { ENGINE } from './pool-world.ts';
+import type { Asked } from './pool-log.ts';
 
 export class LeaderFaults {
   readonly #fate: Fate;
@@ -54,12 +53,10 @@ export class LeaderFaults {
   cutManagerFromLog(): void {
     const { pool, dice } = this.#fate;
     if (this.#fate.holdsBack()) return;
-    const { managers, leader, logNetwork } = pool;
+    const { managers, leader, log } = pool;
     const node = dice.chance(0.5) && leader !== undefined ? leader : dice.pick(managers);
-    const way = dice.pick(['to', 'from', 'both'] as const);
-    if (way !== 'from') logNetwork.cut(node.name, ENGINE);
-    if (way !== 'to') logNetwork.cut(ENGINE, node.name);
-    this.#fate.after(0.05, 2, () => logNetwork.heal(node.name, ENGINE));
+    log.cut(node.name, dice.pick(['answers', 'both', 'both'] as const));
+    this.#fate.after(0.05, 2, () => log.restore(node.name));
   }
 
   /**
@@ -69,7 +66,7 @@ export class LeaderFaults {
    */
   staleLeader(): void {
     const { pool, dice } = this.#fate;
-    const { logNetwork, engine } = pool;
+    const { log } = pool;
     const { leader } = this.#fate;
     if (leader === undefined || this.#fate.holdsBack()) return;
     this.#fate.did('stale leaders', leader.name);
@@ -78,13 +75,13 @@ export class LeaderFaults {
     this.#anotherKindSucceeds(leader);
     switch (dice.pick(['cut off', 'stranded', 'answered late'] as const)) {
       case 'cut off':
-        logNetwork.cutBoth(leader.name, ENGINE);
-        this.#fate.after(1.3, 2.5, () => logNetwork.heal(leader.name, ENGINE));
-        engine.dropLeader();
+        log.cut(leader.name);
+        this.#fate.after(1.3, 2.5, () => log.restore(leader.name));
+        log.dropLeader();
         break;
       case 'stranded':
-        engine.strand(leader.name, this.#fate.leases(0.5, 2));
-        engine.dropLeader();
+        log.strand(leader.name, this.#fate.leases(0.5, 2));
+        log.dropLeader();
         break;
       case 'answered late':
         this.#fate.onceAsked(
@@ -98,13 +95,16 @@ export class LeaderFaults {
 
   /** It is about to be told that it leads, and will be told nothing else. */
   #dropBeforeItHears(leader: ManagerNode): void {
-    const { logNetwork, engine, world } = this.#fate.pool;
+    const { log, world } = this.#fate.pool;
     const { leaderLeaseMs } = leader.durations;
-    const delayMs = [0.7 * leaderLeaseMs, 1.2 * leaderLeaseMs] as const;
-    this.#fate.slowDown(logNetwork, [ENGINE, leader.name], delayMs, [0.5, 1.5]);
-    logNetwork.cut(leader.name, ENGINE);
-    this.#fate.after(1.3, 2.5, () => logNetwork.heal(leader.name, ENGINE));
-    world.after(0, () => engine.dropLeader());
+    log.delayAnswers(leader.name, [0.35 * leaderLeaseMs, 0.48 * leaderLeaseMs]);
+    // The answer that is on its way now comes, and no later one does.
+    world.after(0, () => log.dropLeader());
+    world.after(0.5 * leaderLeaseMs, () => log.cut(leader.name));
+    this.#fate.after(1.3, 2.5, () => {
+      log.delayAnswers(leader.name, [0, 0]);
+      log.restore(leader.name);
+    });
   }
 
   /**
@@ -197,23 +197,23 @@ export class LeaderFaults {
   }
 
   #leadBriefly(candidate: ManagerNode): void {
-    const { managers, logNetwork, engine, world } = this.#fate.pool;
+    const { managers, log, world } = this.#fate.pool;
     this.#fate.stage();
     this.#fate.divide(candidate, 0.5); // So that those who reach it are looking for it already.
     for (const { process } of managers.filter((manager) => manager !== candidate))
       process.pause(this.#fate.leases(0.1, 0.3));
-    const isIt = ({ ask }: Ask): boolean => ask === 'read-all';
+    const isIt = ({ ask }: Asked): boolean => ask === 'read';
     this.#fate.onceAsked(candidate.name, isIt, 1, () => {
       this.#fate.did('brief leaders', candidate.name);
       this.#fate.stage();
       this.#anotherKindSucceeds(candidate);
       world.after(0, () => {
-        logNetwork.cut(candidate.name, ENGINE);
-        engine.dropLeader();
+        log.cut(candidate.name);
+        log.dropLeader();
       });
-      this.#fate.after(1.3, 2.5, () => logNetwork.heal(candidate.name, ENGINE));
+      this.#fate.after(1.3, 2.5, () => log.restore(candidate.name));
     });
-    this.#fate.after(0.05, 0.1, () => engine.dropLeader());
+    this.#fate.after(0.05, 0.1, () => log.dropLeader());
   }
 
   /** An owner does not hear what it was granted, and speaks again while its removal is being written. */
@@ -236,9 +236,9 @@ export class LeaderFaults {
         for (const { name } of managers) network.heal(node.name, name);
       };
       this.#fate.after(2, 3, heal);
-      const isIt = (body: Ask): boolean => body.ask === 'append' && removes(body.batch, incarnation);
+      const isIt = (asked: Asked): boolean => asked.ask === 'append' && removes(asked.batch, incarnation);
       this.#fate.onceAsked(leader.name, isIt, 2, () => {
-        pool.engine.withholdOutcomes(this.#fate.leases(0.2, 0.6));
+        pool.log.withholdOutcomes(this.#fate.leases(0.2, 0.6));
         heal();
       });
     });
@@ -247,23 +247,23 @@ export class LeaderFaults {
   /** The log elects a Manager whose machine falls asleep before the answer comes. */
   sleepingCandidate(): void {
     const { pool } = this.#fate;
-    const { managers, logNetwork, engine } = pool;
+    const { managers, log, world } = pool;
     const { leader } = this.#fate;
     const candidate = managers.find((manager) => manager !== leader && manager.process.running);
     if (leader === undefined || candidate === undefined || this.#fate.holdsBack()) return;
     this.#fate.stage();
     for (const { process } of managers.filter((manager) => manager !== candidate))
       process.pause(this.#fate.leases(0.05, 0.2));
-    const isIt = ({ ask }: Ask): boolean => ask === 'read-all';
+    const isIt = ({ ask }: Asked): boolean => ask === 'read';
     this.#fate.onceAsked(candidate.name, isIt, 0.5, () => {
       this.#fate.did('sleeping candidates', candidate.name);
       candidate.process.suspend(this.#fate.leases(0.4, 0.8));
-      logNetwork.cut(candidate.name, ENGINE);
-      this.#fate.after(1.5, 3, () => logNetwork.heal(candidate.name, ENGINE));
+      world.after(0, () => log.cut(candidate.name)); // The answer is on its way.
+      this.#fate.after(1.5, 3, () => log.restore(candidate.name));
       this.#fate.divide(candidate, 0.7);
-      this.#fate.after(0.1, 0.3, () => engine.dropLeader());
+      this.#fate.after(0.1, 0.3, () => log.dropLeader());
     });
-    engine.dropLeader();
+    log.dropLeader();
   }
 
   /** What the leader writes is written, and it does not hear so, while keys are lost. */
@@ -273,7 +273,7 @@ export class LeaderFaults {
     if (leader === undefined || this.#fate.holdsBack()) return;
     this.#fate.did('outcomes withheld', leader.name);
     this.#fate.stage();
-    pool.engine.withholdOutcomes(this.#fate.leases(0.3, 2));
+    pool.log.withholdOutcomes(this.#fate.leases(0.3, 2));
     const others = pool.managers.filter((manager) => manager !== leader);
     for (const node of pool.lookups) if (this.#fate.dice.chance(0.3)) this.#fate.cutOff(node, others);
     this.#loseSomething();
@@ -286,7 +286,7 @@ export class LeaderFaults {
     const forMs = this.#fate.leases(1.5, 2.5);
     this.#fate.did('batches stuck', leader.name);
     this.#fate.stage(forMs);
-    pool.engine.withholdOutcomes(forMs);
+    pool.log.withholdOutcomes(forMs);
     this.#loseSomething();
   }
 
@@ -298,7 +298,7 @@ export class LeaderFaults {
     const standby = dice.pick(standbys);
     this.#fate.did('deaf standbys', standby.name);
     this.#fate.stage();
-    pool.engine.deafen(standby.name, this.#fate.leases(0.3, 2));
+    pool.log.deafen(standby.name, this.#fate.leases(0.3, 2));
     const others = pool.managers.filter((manager) => manager !== standby);
     for (const node of pool.lookups) if (dice.chance(0.5)) this.#fate.cutOff(node, others);
     this.#loseSomething();
@@ -312,38 +312,33 @@ export class LeaderFaults {
   dropLeader(): void {
     if (this.#fate.holdsBack()) return;
     this.#fate.did('leaders dropped early');
-    this.#fate.pool.engine.dropLeader();
+    this.#fate.pool.log.dropLeader();
   }
 
-  /** The engine changes its own leader; when the old one comes back, it may end the lease of ours. */
-  changeEngineLeader(): void {
+  /** etcd changes its own leader; when the old one comes back, it may end the lease of ours. */
+  changeLogLeader(): void {
     const { pool, dice } = this.#fate;
     if (this.#fate.holdsBack()) return;
-    this.#fate.did('engine leader changes');
-    pool.engine.changeLeader(this.#fate.leases(0.02, 0.6));
-    if (dice.chance(0.4)) this.#fate.after(0, 1.5, () => pool.engine.dropLeader());
+    this.#fate.did('leader changes of etcd');
+    pool.log.changeLeader(this.#fate.leases(0.02, 0.6));
+    if (dice.chance(0.4)) this.#fate.after(0, 1.5, () => pool.log.dropLeader());
   }
 
   stopMember(): void {
-    const { pool, dice } = this.#fate;
-    const { leader } = pool;
-    this.#fate.did('engine members stopped');
-    const member =
-      leader !== undefined && dice.chance(0.5) ? pool.engine.memberOf(leader.name) : dice.integer(0, 2);
-    pool.engine.stopMember(member, this.#fate.leases(0.1, 2));
+    this.#fate.did('etcd members stopped');
+    this.#fate.pool.log.stopMember(this.#fate.leases(0.1, 2));
   }
 
-  engineDown(): void {
+  logDown(): void {
     const { pool, dice } = this.#fate;
     if (this.#fate.holdsBack()) return;
-    const { engine } = pool;
-    this.#fate.did('engine outages');
-    engine.down = true;
-    const how = dice.pick(['late', 'thawed', 'anew'] as const);
+    const { log } = pool;
+    this.#fate.did('outages of the log');
+    log.down = true;
+    const isForgotten = dice.chance(0.4);
     this.#fate.after(0.1, 2, () => {
-      if (how === 'thawed') engine.thaw();
-      else if (how === 'anew') engine.restart();
-      else engine.down = false;
+      log.down = false;
+      if (isForgotten) log.dropLeader();
     });
   }
 }

@@ -2,9 +2,9 @@
 
 import type { Mutant } from '../../sim/simulation.ts';
 
-const OWNER = 'pool/owner/owner.ts';
-const LEADER = 'pool/manager/leader.ts';
-const OWNER_SESSIONS = 'pool/manager/owner-sessions.ts';
+const OWNER = 'pool/core/owner/owner.ts';
+const LEADER = 'pool/core/manager/leader.ts';
+const OWNER_SESSIONS = 'pool/core/manager/owner-sessions.ts';
 
 export const leavingMutants: readonly Mutant[] = [
   {

@@ -18,14 +18,14 @@ export class MemberFaults {
 
   addOwner(): void {
     const { pool, dice } = this.#fate;
-    const { retryMs, revokeWithinMs } = pool.durations;
+    const { retryMs, revokeTimeoutMs } = pool.durations;
     if (pool.owners.length >= 20) return;
     const model = dice.chance(0.08) ? this.#fate.someOwner() : undefined;
     if (model !== undefined) this.#fate.did('namesakes', model.ownerName);
     const node = pool.addOwner(`owner-${pool.owners.length + 1}`, {
       pool: model?.pool ?? dice.pick(this.#pools),
       ownerName: model?.ownerName,
-      slowMs: dice.pick([0, 0, retryMs, revokeWithinMs * 1.5]),
+      slowMs: dice.pick([0, 0, retryMs, revokeTimeoutMs * 1.5]),
       supervised: dice.chance(0.4),
       locked: dice.chance(0.3),
     });

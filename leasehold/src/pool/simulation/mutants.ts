@@ -8,23 +8,23 @@ import { configurationMutants } from './configuration-mutants.ts';
 import { leavingMutants } from './leaving-mutants.ts';
 import { twoLogsMutants } from './two-logs-mutants.ts';
 
-const OWNER = 'pool/owner/owner.ts';
-const HOLDINGS = 'pool/owner/holdings.ts';
-const LEASE_INDEX = 'pool/owner/lease-index.ts';
-const LOOKUP = 'pool/lookup/lookup.ts';
-const LEADER = 'pool/manager/leader.ts';
-const HOLDS = 'pool/manager/holds.ts';
-const PENDING_BATCH = 'pool/manager/pending-batch.ts';
-const MANAGER = 'pool/manager/manager.ts';
-const STANDBY = 'pool/manager/standby.ts';
-const DECISION = 'pool/manager/decision.ts';
-const TABLE = 'pool/table.ts';
-const STATE = 'pool/state.ts';
-const ROLLBACK_DETECTOR = 'pool/manager/rollback-detector.ts';
-const CAMPAIGN = 'log/simulated-campaign.ts';
-const GATE = 'pool/manager/gate.ts';
-const INCARNATION = 'pool/incarnation.ts';
-const ENGINE = 'log/simulated-engine.ts';
+const OWNER = 'pool/core/owner/owner.ts';
+const HOLDINGS = 'pool/core/owner/holdings.ts';
+const LEASE_INDEX = 'pool/core/owner/lease-index.ts';
+const LOOKUP = 'pool/core/lookup/lookup.ts';
+const LEADER = 'pool/core/manager/leader.ts';
+const HOLDS = 'pool/core/manager/holds.ts';
+const PENDING_BATCH = 'pool/core/manager/pending-batch.ts';
+const MANAGER = 'pool/core/manager/manager.ts';
+const STANDBY = 'pool/core/manager/standby.ts';
+const DECISION = 'pool/core/manager/decision.ts';
+const TABLE = 'pool/core/table.ts';
+const STATE = 'pool/core/state.ts';
+const ROLLBACK_DETECTOR = 'pool/core/manager/rollback-detector.ts';
+const LEADER_LEASE = 'log/etcd/leader-lease.ts';
+const LEADERSHIP = 'log/etcd/leadership.ts';
+const GATE = 'pool/core/manager/gate.ts';
+const INCARNATION = 'pool/core/incarnation.ts';
 
 export const mutants: readonly Mutant[] = [
   ...leavingMutants,
@@ -121,28 +121,12 @@ export const mutants: readonly Mutant[] = [
     to: 'this.#waitMs = longestTakeoverMs(settings);',
   },
   {
-    name: 'leases-given-before-the-log-says-how-long',
-    promise: 'one-owner',
-    story: 'A leader gives longer leases than its successor can read in the log.',
-    file: LEADER,
-    from: 'if (this.#takeoverToldMs < takeoverHoldMs(durations)) {',
-    to: 'if (this.#takeoverToldMs < 0) {',
-  },
-  {
-    name: 'leader-lease-counted-from-the-answer',
-    promise: 'one-owner',
-    story: 'The leader lease is counted from when the log answered, and the answer took long.',
-    file: CAMPAIGN,
-    from: "if (found === 'leads') this.#events.extended(later(askedAt, leaderLeaseMs));",
-    to: "if (found === 'leads') this.#events.extended(later(this.#log.now(), leaderLeaseMs));",
-  },
-  {
     name: 'keep-alive-believed-without-a-read',
     promise: 'one-owner',
     story: 'A member of the log that was replaced calls the lease alive, and the leader believes it.',
-    file: CAMPAIGN,
-    from: "this.#log.ask({ ask: 'confirm', key: this.#key }, ({ answer: found }) => {",
-    to: "((hear: (given: { answer: string }) => void) => hear({ answer: 'leads' }))(({ answer: found }) => {",
+    file: LEADER_LEASE,
+    from: "else if (answer.kind === 'done') confirm(askedAt);",
+    to: "else if (answer.kind === 'done') { events.extended(later(askedAt, leaderLeaseMs)); next(askedAt); }",
   },
   {
     name: 'standby-answers-owners',
@@ -163,7 +147,8 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'position-used-again',
-    promise: 'continuity',
+    // The log that ships refuses such a position itself.
+    promise: 'assertion',
     story: 'After a restore a leader goes on where the log ends, and not above what was raised.',
     file: LEADER,
     from: 'position: Math.max(this.#state.position, this.startPosition) + 1,',
@@ -256,7 +241,7 @@ export const mutants: readonly Mutant[] = [
     ...{ name: 'proof-taken-for-the-secret', promise: 'one-owner' },
     story:
       'A Manager takes the proof itself for a certificate, and every report and every status shows the proof.',
-    file: 'pool/manager/deaths.ts',
+    file: 'pool/core/manager/deaths.ts',
     from: 'const proof = digest(secret);',
     to: 'const proof = secret.length === 64 ? secret : digest(secret);',
   },
@@ -318,46 +303,38 @@ export const mutants: readonly Mutant[] = [
     to: 'const short = uptimeAheadMs - this.#uptimeAheadMs < this.#toleranceMs; this.#uptimeAheadMs = uptimeAheadMs; if (short) return false;',
   },
   {
-    name: 'elected-in-its-sleep',
-    promise: 'one-owner',
-    story: 'A candidate whose machine slept takes up a leadership that was given to it before.',
-    file: MANAGER,
-    from: "return this.#role.name === 'halted' ? [] : this.#resign(now);",
-    to: "return this.#role.name === 'leading' ? this.#resign(now) : [];",
-  },
-  {
     name: 'unknown-append-treated-as-failed',
     promise: 'every-loss-told',
     story:
       'An append without an answer is taken for not written, and look-ups are assured that nothing was lost.',
-    file: CAMPAIGN,
-    from: 'next = this.#log.again(this.#log.options.retryMs, attempt);',
-    to: "next = this.#log.again(this.#log.options.retryMs, () => { if (!this.#over && this.#appending === batch) { this.#appending = undefined; done('refused'); } });",
+    file: LEADERSHIP,
+    from: 'append.mayBeWritten = true;\n        this.#tryAgain(append);',
+    to: "this.#finish(append, 'refused');",
   },
   {
     name: 'unknown-append-treated-as-done',
     promise: 'log-is-truth',
     story: 'An append without an answer is taken for written, and owners are told.',
-    file: CAMPAIGN,
-    from: 'next = this.#log.again(this.#log.options.retryMs, attempt);',
-    to: "next = this.#log.again(this.#log.options.retryMs, () => { if (!this.#over && this.#appending === batch) { this.#appending = undefined; this.#head = batch.position; done('appended'); } });",
+    file: LEADERSHIP,
+    from: 'append.mayBeWritten = true;\n        this.#tryAgain(append);',
+    to: "this.#last = append.batch.position;\n        this.#finish(append, 'appended');",
   },
   {
     name: 'append-not-fenced',
     promise: 'log-is-truth',
-    story: 'What a deposed leader appends goes to the end of the log, as in a log without fences.',
-    file: ENGINE,
-    from: "#append(key: LeaderKey, after: number, batch: LogBatch): Answer {\n    if (!this.#leads(key)) return { answer: 'not-leader' };",
-    to: '#append(key: LeaderKey, after: number, batch: LogBatch): Answer {\n    if (!this.#leads(key)) { batch = { ...batch, position: this.head + 1 }; after = this.head; }',
+    story: 'An append of a deposed leader is written, as in a log without fences.',
+    file: LEADERSHIP,
+    from: 'compare: [...this.#options.fence.compare, { key: layout.head, modRevision: this.#headRevision }],',
+    to: 'compare: [],',
   },
   {
     name: 'head-not-compared',
     promise: 'continuity',
     story:
       'A late copy of an append is written again: what it wrote the first time is in a snapshot by then.',
-    file: ENGINE,
-    from: "if (this.head !== after) return { answer: 'strayed' };\n",
-    to: '',
+    file: LEADERSHIP,
+    from: 'compare: [...this.#options.fence.compare, { key: layout.head, modRevision: this.#headRevision }],',
+    to: 'compare: [...this.#options.fence.compare],',
   },
   {
     name: 'owner-told-before-commit',
@@ -379,9 +356,9 @@ export const mutants: readonly Mutant[] = [
     name: 'snapshot-forgets-losses',
     promise: 'log-is-truth',
     story: 'Compaction drops when rows lost their state.',
-    file: 'pool/state.ts',
-    from: '    row.lostAt,\n    row.changedAt,\n    row.continues.map',
-    to: '    0,\n    row.changedAt,\n    row.continues.map',
+    file: 'pool/core/state.ts',
+    from: '      row.lostAt,\n      row.changedAt,\n      row.continues.map',
+    to: '      0,\n      row.changedAt,\n      row.continues.map',
   },
   {
     name: 'split-renumbers',
@@ -412,16 +389,16 @@ export const mutants: readonly Mutant[] = [
     promise: 'continuity',
     story: 'A lease that has run out still passes as continuous.',
     file: LEASE_INDEX,
-    from: 'if (!(now < (this.#usedUntil[row] as number))) return false;',
-    to: 'if (!(NEVER < (this.#usedUntil[row] as number))) return false;',
+    from: 'if (!(now < (this.#usedUntil[row] as number))) return undefined;',
+    to: 'if (!(NEVER < (this.#usedUntil[row] as number))) return undefined;',
   },
   {
     name: 'continuity-ignores-the-tenure',
     promise: 'continuity',
     story: 'Any earlier number passes as continuous.',
     file: LEASE_INDEX,
-    from: 'return (this.#since[row] as number) <= number && number <= (this.#numbers[row] as number);',
-    to: 'return number <= (this.#numbers[row] as number);',
+    from: 'return since <= number && number <= (this.#numbers[row] as number) ? since : undefined;',
+    to: 'return number <= (this.#numbers[row] as number) ? since : undefined;',
   },
   {
     name: 'checks-read-what-was-held-before',
@@ -523,7 +500,7 @@ export const mutants: readonly Mutant[] = [
   {
     ...{ name: 'deaf-owner-acknowledged', promise: 'settles' },
     story: 'An owner that speaks and does not hear is renewed for ever, and nobody serves its keys.',
-    file: 'pool/manager/session.ts',
+    file: 'pool/core/manager/session.ts',
     from: 'return later(this.provenAt, holdMs) <= now;',
     to: 'return later(this.provenAt, holdMs) <= now && false;',
   },
@@ -532,8 +509,8 @@ export const mutants: readonly Mutant[] = [
     promise: 'settles',
     story: 'What was let go of is reported once; if that report is lost, the keys idle for ever.',
     file: HOLDINGS,
-    from: "if (piece.phase !== 'lapsed' && piece.phase !== 'released') continue;",
-    to: "if ((piece.phase !== 'lapsed' && piece.phase !== 'released') || piece.toldIn !== undefined) continue;",
+    from: 'if (isHeld(piece.phase)) continue;\n      piece.toldIn ??= sequence;',
+    to: 'if (isHeld(piece.phase) || piece.toldIn !== undefined) continue;\n      piece.toldIn ??= sequence;',
   },
   {
     name: 'merged-before-the-owner-knows',
@@ -547,9 +524,9 @@ export const mutants: readonly Mutant[] = [
     name: 'recalls-what-may-stay',
     promise: 'placement',
     story: 'When somebody joins, everybody gives everything back.',
-    file: 'pool/manager/plan.ts',
-    from: 'else if (row.owner !== placed.incarnation) add(recalls',
-    to: 'else add(recalls',
+    file: 'pool/core/manager/plan.ts',
+    from: 'else if (row.owner !== placed.incarnation)\n        add(recalls',
+    to: 'else\n        add(recalls',
   },
   {
     name: 'silence-not-committed',

@@ -7,7 +7,7 @@
  */
 
 import type { FencedLog } from '../../log/log.ts';
-import { highOf, lowOf, type Position } from '../../runtime/keys/position.ts';
+import { highOf, lowOf, type Hash } from '../../runtime/keys/position.ts';
 import { digest } from '../../runtime/digest.ts';
 import { Driver } from '../../runtime/driver.ts';
 import type { Transport } from '../../runtime/runtime.ts';
@@ -18,13 +18,13 @@ import type { Network } from '../../sim/network.ts';
 import { SimProcess, type SimRuntime } from '../../sim/process.ts';
 import type { SimClock } from '../../sim/clock.ts';
 import type { World } from '../../sim/world.ts';
-import { Lookup, type LookupEffect } from '../lookup/lookup.ts';
-import { ManagerDriver } from '../manager/driver.ts';
-import { Manager } from '../manager/manager.ts';
-import type { ManagerSettings } from '../manager/settings.ts';
-import type { Certified, FromManager, NumberedSpan, ToManager } from '../messages.ts';
-import type { ResolvedDurations } from '../options.ts';
-import { Owner, type OwnerEffect } from '../owner/owner.ts';
+import { Lookup, type LookupEffect } from '../core/lookup/lookup.ts';
+import { ManagerDriver } from '../core/manager/driver.ts';
+import { Manager } from '../core/manager/manager.ts';
+import type { ManagerSettings } from '../core/manager/settings.ts';
+import type { Certified, FromManager, NumberedSpan, ToManager } from '../core/messages.ts';
+import type { ResolvedDurations } from '../core/options.ts';
+import { Owner, type OwnerEffect } from '../core/owner/owner.ts';
 import { type Channels, simulatedGate } from './proofs.ts';
 
 export type PoolMessage = ToManager | FromManager;
@@ -101,6 +101,10 @@ export class ManagerNode extends Node {
   halted: string | undefined;
   /** How often it ended because the log was not where it had left it. */
   strayed = 0;
+  /** Whether it has given the log a batch and does not know the outcome. */
+  isWriting = false;
+  /** When it last gave the log a batch, by true time: what it heard later has no part in that batch. */
+  wroteAtMs = 0;
   readonly #options: ManagerNodeOptions;
   #driver: ManagerDriver | undefined;
   #guard: SuspensionGuard | undefined;
@@ -122,7 +126,7 @@ export class ManagerNode extends Node {
   /**
    * It is told to do otherwise from here on, until it restarts.
    *
-   * @throws {InvalidOptionError} and then nothing was changed
+   * @throws {InvalidArgumentError} and then nothing was changed
    */
   configure(changes: Partial<Pick<ManagerSettings, 'durations' | 'pools'>>): void {
     const settings = {
@@ -165,13 +169,15 @@ export class ManagerNode extends Node {
     channels.began(this.name, incarnation);
     const { durations } = this;
     const { settings } = this.#options;
-    const core = new Manager({ ...settings, ...this.#identity(incarnation), durations });
+    const openedAt = settings.firstStart === true ? runtime.now() : undefined;
+    const core = new Manager({ ...settings, ...this.#identity(incarnation), durations, openedAt });
     const guard = new SuspensionGuard(runtime, shortestToleranceMs({ ...settings, durations }));
     this.#guard = guard;
     const strayed = (): void => this.#strayed(incarnation);
     let heard: { readonly from: string; readonly message: ToManager } | undefined;
     this.core = core;
     this.halted = undefined;
+    this.isWriting = false;
     this.#driver = new ManagerDriver({
       core,
       clock: runtime,
@@ -183,8 +189,12 @@ export class ManagerNode extends Node {
       watcher: {
         sends: (to, message) => observer.managerSends(this, to, message),
         receives: (from, message) => (heard = { from, message }),
-        writes: () => {},
+        writes: () => {
+          this.isWriting = true;
+          this.wroteAtMs = world.trueMs;
+        },
         wrote: (outcome) => {
+          this.isWriting = false;
           if (outcome === 'appended') observer.managerCommitted(this);
         },
         compacts: () => {},
@@ -248,6 +258,20 @@ export interface OwnerNodeOptions extends NodeOptions {
   readonly supervised: boolean;
   /** Whether its next incarnation proves the death of the one before, by the lock that it got. @default false */
   readonly locked?: boolean | undefined;
+  /** Carries the state of each incarnation, if keys move with their state. @default they do not */
+  readonly carry?: ((incarnation: CarriedIncarnation) => Carrier) | undefined;
+}
+
+/** What carries the state of one incarnation: hears of each effect before the application does. */
+export interface Carrier {
+  execute(effect: OwnerEffect): void;
+}
+
+export interface CarriedIncarnation {
+  readonly node: OwnerNode;
+  readonly runtime: SimRuntime;
+  readonly core: Owner;
+  input(act: (core: Owner, now: Instant) => OwnerEffect[]): void;
 }
 
 export class OwnerNode extends Node {
@@ -285,23 +309,28 @@ export class OwnerNode extends Node {
   }
 
   /** What the application does: check a key, right now. */
-  check(position: Position): number | undefined {
+  check(position: Hash): number | undefined {
     const { core } = this;
     const now = this.process.now();
     if (core === undefined || this.#noticesSuspension(now)) return undefined;
-    return core.checkLeaseNow(highOf(position), lowOf(position), now);
+    return core.check(highOf(position), lowOf(position), now);
   }
 
-  checkContinuous(position: Position, number: number): boolean {
+  checkContinuous(position: Hash, number: number): boolean {
     const { core } = this;
     const now = this.process.now();
     if (core === undefined || this.#noticesSuspension(now)) return false;
-    return core.checkLeaseContinuous(highOf(position), lowOf(position), number, now);
+    return core.isHeld(highOf(position), lowOf(position), number, now);
   }
 
   leave(): void {
     this.leaving = true;
-    this.process.perform(() => this.#input?.((core, now) => core.leave(now)));
+    this.tell((core, now) => core.leave(now));
+  }
+
+  /** Tells the incarnation that runs, or will run on. */
+  tell(act: (core: Owner, now: Instant) => OwnerEffect[]): void {
+    this.process.perform(() => this.#input?.(act));
   }
 
   /** Every check begins so. A stopped process is asked what it would see if it ran now. */
@@ -350,6 +379,7 @@ export class OwnerNode extends Node {
     const inAWhile = (act: () => void): void => {
       runtime.wakeAt(later(runtime.now(), slowMs * runtime.random()), act);
     };
+    const carrier = this.options.carry?.({ node: this, runtime, core, input });
     const execute = (effect: OwnerEffect): void => {
       switch (effect.do) {
         case 'send':
@@ -361,6 +391,7 @@ export class OwnerNode extends Node {
           world.note(this.name, effect.event);
           break;
         default:
+          carrier?.execute(effect);
           this.#application(effect, takesTime, inAWhile, input);
           observer.ownerChanged(this, effect);
       }
@@ -391,7 +422,8 @@ export class OwnerNode extends Node {
       act: (core: Owner, spans: readonly NumberedSpan[], now: Instant) => OwnerEffect[],
       spans: readonly NumberedSpan[],
     ): void => inAWhile(() => input((core, now) => act(core, spans, now)));
-    if (effect.do === 'granted') later((core, spans, now) => core.loaded(spans, now), effect.spans);
+    if (effect.do === 'granted' || effect.do === 'arriving')
+      later((core, spans, now) => core.loaded(spans, now), effect.spans);
     if (effect.do === 'revoking') later((core, spans, now) => core.flushed(spans, now), effect.spans);
   }
 }

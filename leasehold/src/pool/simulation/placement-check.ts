@@ -8,8 +8,8 @@
 
 import { formatRange } from '../../runtime/keys/range.ts';
 import type { World } from '../../sim/world.ts';
-import type { Placement, Policy } from '../policy/policy.ts';
-import type { Member } from '../table.ts';
+import type { Placement, Policy } from '../core/policy/policy.ts';
+import type { Member } from '../core/table.ts';
 import type { OwnerNode } from './nodes.ts';
 import type { Taken, TruePool } from './truth.ts';
 

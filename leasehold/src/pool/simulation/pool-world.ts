@@ -4,16 +4,13 @@
  */
 
 import type { FencedLog } from '../../log/log.ts';
-import { SimulatedEngine } from '../../log/simulated-engine.ts';
-import { SimulatedLog } from '../../log/simulated-log.ts';
-import { ENGINE, type LogMessage } from '../../log/simulated-messages.ts';
 import { SimClock } from '../../sim/clock.ts';
 import { type LinkFaults, Network } from '../../sim/network.ts';
 import type { SimRuntime } from '../../sim/process.ts';
 import type { Random } from '../../sim/random.ts';
 import { World } from '../../sim/world.ts';
-import type { ResolvedDurations } from '../options.ts';
-import type { Policy } from '../policy/policy.ts';
+import type { ResolvedDurations } from '../core/options.ts';
+import type { Policy } from '../core/policy/policy.ts';
 import { type Bounds, boundsOf } from './bounds.ts';
 import { Checker } from './checker.ts';
 import {
@@ -27,6 +24,7 @@ import {
   type NodeDependencies,
   SupervisorNode,
 } from './nodes.ts';
+import { type LogLinks, PoolLog } from './pool-log.ts';
 import { Channels } from './proofs.ts';
 
 export interface PoolWorldOptions {
@@ -34,6 +32,9 @@ export interface PoolWorldOptions {
   readonly trace?: boolean | undefined;
   readonly durations: ResolvedDurations;
   readonly policy: Policy;
+  /** Where keys belong, and after which silence, in a pool whose keys move. */
+  readonly movesPolicy?: Policy | undefined;
+  readonly quietAfterMs?: number | undefined;
   readonly managers: number;
   /** Those of each Manager, if they are not alike. */
   readonly managerDurations?: readonly ResolvedDurations[] | undefined;
@@ -43,12 +44,12 @@ export interface PoolWorldOptions {
   readonly reconfigured?: readonly ResolvedDurations[] | undefined;
   /** All that there are or will be, if more than these. */
   readonly allDurations?: readonly ResolvedDurations[] | undefined;
-  /** How long the engine keeps a leader that it does not hear. */
+  /** How long etcd keeps a leader that it does not hear. */
   readonly leaderKeyMs: number;
   /** By how much more at the most, until it looks. @default 0 */
   readonly sweepMs?: number | undefined;
   readonly links?: Partial<LinkFaults> | undefined;
-  readonly logLinks?: Partial<LinkFaults> | undefined;
+  readonly logLinks?: LogLinks | undefined;
   readonly refuseChance?: number | undefined;
   readonly maxSpansPerBatch?: number | undefined;
   readonly compactEveryBatches?: number | undefined;
@@ -89,8 +90,7 @@ export class PoolWorld {
   readonly world: World;
   readonly network: Network<PoolMessage>;
   readonly channels: Channels = new Channels();
-  readonly logNetwork: Network<LogMessage>;
-  readonly engine: SimulatedEngine;
+  readonly log: PoolLog;
   readonly checker: Checker;
   readonly durations: ResolvedDurations;
   /** Those of all Managers and pools, now or later. */
@@ -121,18 +121,18 @@ export class PoolWorld {
       sizeOf: options.sizeOf,
       frozen: options.frozen,
     });
-    this.logNetwork = new Network<LogMessage>(this.world, { faults: options.logLinks, name: 'log network' });
     this.allDurations = options.allDurations ?? options.managerDurations ?? [durations];
     this.bounds = boundsOf(this.allDurations);
     this.checker = new Checker(this.world, this.bounds, policy);
     this.checker.losses.latenessMs = 4 * this.#lateMs + 1;
-    this.engine = new SimulatedEngine(this.world, this.logNetwork, {
+    this.log = new PoolLog(this.world, {
       history: 'history-1',
       leaderKeyMs: options.leaderKeyMs,
       sweepMs: options.sweepMs,
-      refuseChance: options.refuseChance ?? 0,
+      links: options.logLinks,
+      refuseChance: options.refuseChance,
     });
-    if (this.#isChecked) this.engine.onCommit = (batch) => this.checker.committed(batch);
+    if (this.#isChecked) this.log.onCommit = (batch) => this.checker.committed(batch);
     const names = Array.from({ length: options.managers }, (_, index) => `manager-${index + 1}`);
     this.#around = {
       world: this.world,
@@ -173,6 +173,7 @@ export class PoolWorld {
     return new ManagerNode(this.#around, {
       ...{ name, durations, clock, lateMs: this.#lateMs },
       settings: {
+        ...{ movesPolicy: this.#options.movesPolicy, quietAfterMs: this.#options.quietAfterMs },
         ...{ policy, pools, maxSpansPerBatch, compactEveryBatches, isLogShared: this.isLogShared },
         get firstStart() {
           return isFirstStart();
@@ -188,12 +189,9 @@ export class PoolWorld {
   }
 
   /** The log of one incarnation of a Manager. */
-  protected openLog({ durations, runtime, strayed }: Opening): FencedLog {
+  protected openLog({ name, durations, runtime, strayed }: Opening): FencedLog {
     const { leaderLeaseMs, retryMs } = durations;
-    return new SimulatedLog(runtime, runtime.transport(this.logNetwork), {
-      ...{ leaderLeaseMs, retryMs: Math.min(retryMs, leaderLeaseMs / 4), pollMs: leaderLeaseMs },
-      strayed,
-    });
+    return this.log.open(this.manager(name).process, runtime, { leaderLeaseMs, retryMs, strayed });
   }
 
   /** All Managers, or some of them, in any order. */
@@ -287,8 +285,8 @@ export class PoolWorld {
 
   /** The Manager that leads, if the log has it for its leader too. */
   get confirmedLeader(): ManagerNode | undefined {
-    const { leader, engine } = this;
-    return leader !== undefined && engine.leader?.startsWith(`${leader.name}.`) ? leader : undefined;
+    const { leader, log } = this;
+    return leader !== undefined && log.leader?.startsWith(`${leader.name}.`) ? leader : undefined;
   }
 
   /** An owner dies; its supervisor, if it has one, sees it. */
@@ -316,10 +314,8 @@ export class PoolWorld {
   /** Takes all faults away but what single links were given: from here on everything must come right. */
   heal(): void {
     this.network.heal();
-    this.logNetwork.heal();
     this.network.setFaults({ lossChance: 0, duplicateChance: 0, slowChance: 0, delayMs: [1, 5] });
-    this.logNetwork.setFaults({ lossChance: 0, slowChance: 0, delayMs: [1, 5] });
-    this.engine.heal();
+    this.log.heal();
     for (const { process } of [...this.managers, ...this.lookups, this.supervisor]) {
       process.resume();
       if (!process.alive) process.start();
@@ -330,7 +326,7 @@ export class PoolWorld {
   }
 
   /**
-   * How long after the last fault everything has come right: the engine forgets a dead leader, a
+   * How long after the last fault everything has come right: etcd forgets a dead leader, a
    * successor waits out what it found, an owner that was almost expired is, keys are recalled from
    * one who uses all its time, and some messages pass.
    */
@@ -345,5 +341,3 @@ function found<T extends { readonly name: string }>(nodes: readonly T[], name: s
   if (node === undefined) throw new Error(`there is no ${name}`);
   return node;
 }
-
-export { ENGINE };

@@ -13,9 +13,9 @@
 import { digest } from '../../runtime/digest.ts';
 import type { Transport } from '../../runtime/runtime.ts';
 import type { Signer, Verifier } from '../../runtime/signing.ts';
-import { prove } from '../incarnation.ts';
-import { gated, type Lines } from '../manager/gate.ts';
-import type { FromManager, Prove, ToGate, ToManager } from '../messages.ts';
+import { prove } from '../core/incarnation.ts';
+import { gated, type Lines } from '../core/manager/gate.ts';
+import type { FromManager, Prove, ToGate, ToManager } from '../core/messages.ts';
 
 const signatureOf = (key: string, bytes: Uint8Array): string =>
   digest(`the secret of ${key} ${Buffer.from(bytes).toString('latin1')}`);

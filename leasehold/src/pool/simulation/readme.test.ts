@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { keyPosition } from '../../runtime/keys/hash.ts';
-import { resolveDurations } from '../options.ts';
-import { consistentHashing } from '../policy/consistent-hashing.ts';
+import { keyHash } from '../../runtime/keys/hash.ts';
+import { resolveDurations } from '../core/options.ts';
+import { consistentHashing } from '../core/policy/consistent-hashing.ts';
 import { PoolWorld } from './pool-world.ts';
 
 /** The example of the README, to the letter, but for its imports. */
@@ -13,7 +13,7 @@ function example(): PoolWorld {
   pool.start();
   for (const name of ['ada', 'ben', 'cyd']) pool.addOwner(name);
   pool.run(5_000);
-  const alice = keyPosition('alice');
+  const alice = keyHash('alice');
   const owner = pool.owners.find((one) => one.check(alice) !== undefined);
   owner?.process.crash();
   pool.until('another serves alice', () => pool.owners.some((one) => one.check(alice)), 15_000);

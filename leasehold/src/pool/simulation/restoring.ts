@@ -53,18 +53,18 @@ export class Restoring {
   begin(): void {
     const { pool, dice } = this.#fate;
     this.#fate.after(1, 4, () => {
-      const [restoreStore, restoreTruth] = [pool.engine.backup(), pool.checker.backup()];
+      const [restoreStore, restoreTruth] = [pool.log.backup(), pool.checker.backup()];
       this.#fate.did('backups');
-      const isSilent = dice.chance(0.5); // The engine is away while it is done.
+      const isSilent = dice.chance(0.5); // etcd is away while it is done.
       this.#fate.after(0.3, 3, () => {
-        if (isSilent) pool.engine.down = true;
+        if (isSilent) pool.log.down = true;
         this.#fate.after(0, isSilent ? 0.5 : 0, () => {
           const keepsLeader = dice.chance(0.4);
-          this.#goneLeader = keepsLeader ? pool.engine.leader : undefined;
-          this.#highestTerm = pool.engine.term;
+          this.#goneLeader = keepsLeader ? pool.log.leader : undefined;
+          this.#highestTerm = pool.log.term;
           restoreStore(keepsLeader);
           restoreTruth();
-          pool.engine.down = false;
+          pool.log.down = false;
           this.#putBack();
         });
       });
@@ -74,7 +74,7 @@ export class Restoring {
   #putBack(): void {
     const { pool, dice } = this.#fate;
     this.#phase = 'put back';
-    this.#restoredTo = pool.engine.head;
+    this.#restoredTo = pool.log.head;
     this.#fate.did('stores put back');
     pool.checker.lenient = true;
     this.#witnesses = [...pool.owners, ...pool.lookups].flatMap((node) => {
@@ -91,7 +91,7 @@ export class Restoring {
   #look(): void {
     const { pool } = this.#fate;
     const { trueMs } = pool.world;
-    if (this.#overAtMs === undefined && pool.engine.leader !== this.#goneLeader) {
+    if (this.#overAtMs === undefined && pool.log.leader !== this.#goneLeader) {
       this.#overAtMs = trueMs + pool.bounds.takeoverMs;
     }
     if (this.#phase === 'put back' && trueMs >= (this.#overAtMs ?? Number.POSITIVE_INFINITY))
@@ -111,20 +111,21 @@ export class Restoring {
 
   /** What somebody had read of the old history may come to it only when there is another. */
   #startAgainWhoHeardLate(): void {
-    const { managers, engine } = this.#fate.pool;
+    const { managers, log } = this.#fate.pool;
     for (const { process, halted, core } of managers)
-      if (halted !== undefined && process.running && core?.observe().history !== engine.history)
+      if (halted !== undefined && process.running && core?.observe().history !== log.history)
         process.restart();
   }
 
   get #isNoticed(): boolean {
-    return this.#fate.pool.managers.some(({ halted, strayed }) => halted !== undefined || strayed > 0);
+    const { managers, log } = this.#fate.pool;
+    return log.isHalted || managers.some(({ halted, strayed }) => halted !== undefined || strayed > 0);
   }
 
   /** The operator: stops those who halted or lead, and raises the counters as soon as nobody leads, or later (see above). */
   #recover(): void {
     const { pool, dice } = this.#fate;
-    const { engine, managers, checker, world } = pool;
+    const { log, managers, checker, world } = pool;
     const waitsForLeases = pool.haveDifferentLeases;
     for (const { process, halted, core } of managers) {
       if (!process.alive) continue;
@@ -134,12 +135,12 @@ export class Restoring {
       this.#stoppedAtMs = world.trueMs;
     }
     const areLeasesOver = !waitsForLeases || world.trueMs >= this.#stoppedAtMs + pool.bounds.takeoverMs;
-    if (engine.leader !== undefined || engine.down || !areLeasesOver) {
+    if (log.leader !== undefined || log.down || !areLeasesOver) {
       world.after(20, () => this.#recover());
       return;
     }
-    const term = Math.max(this.#highestTerm, engine.term) + dice.integer(1, 50);
-    engine.jump(term, checker.highest + dice.integer(1, 1_000));
+    const term = Math.max(this.#highestTerm, log.term) + dice.integer(1, 50);
+    log.jump(term, checker.highest + dice.integer(1, 1_000));
     checker.lenient = true;
     checker.countersRaised();
     this.#phase = 'recovered';
@@ -150,7 +151,7 @@ export class Restoring {
 
   /** Somebody who has seen more than there is. */
   get #witness(): Witness | undefined {
-    const { head } = this.#fate.pool.engine;
+    const { head } = this.#fate.pool.log;
     return this.#witnesses.find(
       ({ node, incarnation, position }) =>
         node.lives &&

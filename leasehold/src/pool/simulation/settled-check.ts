@@ -9,8 +9,8 @@
 import { highOf, lowOf } from '../../runtime/keys/position.ts';
 import { formatRange, type Span } from '../../runtime/keys/range.ts';
 import type { World } from '../../sim/world.ts';
-import type { Policy } from '../policy/policy.ts';
-import type { ManagerState } from '../state.ts';
+import type { Policy } from '../core/policy/policy.ts';
+import type { ManagerState } from '../core/state.ts';
 import type { LookupNode, OwnerNode } from './nodes.ts';
 import type { TruePool } from './truth.ts';
 

@@ -3,7 +3,7 @@
  * something only if enough has happened in them.
  */
 
-import { outcomeOf, type SeedOutcome, shortfalls, type Simulation } from '../../sim/simulation.ts';
+import { outcomeOf, type SeedOutcome, type Simulation } from '../../sim/simulation.ts';
 import { Chaos } from './chaos.ts';
 import { PROMISES } from './checker.ts';
 import { mutants } from './mutants.ts';
@@ -16,7 +16,7 @@ import { hasTwoLogs, TwoLogsWorld } from './two-logs-world.ts';
  * takeover hold that is drawn, and other faults hold back meanwhile. Worlds with a deaf owner, a steady leader or two logs have
  * none. Leaders change in every world with one log.
  */
-const ENOUGH: Readonly<Record<string, number>> = {
+const FLOORS: Readonly<Record<string, number>> = {
   elections: 2,
   commits: 20,
   losses: 5,
@@ -38,18 +38,18 @@ const ENOUGH: Readonly<Record<string, number>> = {
   forgeries: 5,
   'records remove': 0.05,
   reconfigurations: 0.1,
-  'leases shortened': 0.02,
+  'leases shortened': 0.03,
   'worlds watched for starvation': 0.1,
   'batches stuck': 0.03,
   namesakes: 0.3,
   'worlds with partial lists of Managers': 0.03,
   'supervisors killed': 0.1,
   'certificates forged': 0.3,
-  'deaf owners': 0.02,
-  'worlds with two leaders': 0.01,
-  'worlds with a new log': 0.005,
-  'worlds with a copied log': 0.01,
-  disagreements: 0.03,
+  'deaf owners': 0.03,
+  'worlds with two leaders': 0.03,
+  'worlds with a new log': 0.022,
+  'worlds with a copied log': 0.03,
+  disagreements: 0.1,
 };
 
 export const simulation: Simulation = {
@@ -63,6 +63,6 @@ export const simulation: Simulation = {
     const chaos = new Chaos(seed, trace);
     return outcomeOf(chaos.pool.world, seed, () => chaos.run());
   },
-  tooLittle: (totals, seeds) => shortfalls(ENOUGH, totals, seeds),
+  floors: FLOORS,
   mutants,
 };

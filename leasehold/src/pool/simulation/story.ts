@@ -6,15 +6,15 @@
  * that is printed was read off the run, and the checker watches as it does in `npm run sim`.
  */
 
-import { highOf, lowOf, type Position, RING_SIZE } from '../../runtime/keys/position.ts';
-import { keyPosition } from '../../runtime/keys/hash.ts';
+import { highOf, lowOf, type Hash, RING_SIZE } from '../../runtime/keys/position.ts';
+import { keyHash } from '../../runtime/keys/hash.ts';
 import type { RangeSet } from '../../runtime/keys/range-set.ts';
 import type { Span } from '../../runtime/keys/range.ts';
 import { present } from '../../runtime/assert.ts';
 import { BrokenPromise } from '../../sim/world.ts';
-import { resolveDurations } from '../options.ts';
-import { consistentHashing } from '../policy/consistent-hashing.ts';
-import type { Row } from '../table.ts';
+import { resolveDurations } from '../core/options.ts';
+import { consistentHashing } from '../core/policy/consistent-hashing.ts';
+import type { Row } from '../core/table.ts';
 import { PROMISES } from './checker.ts';
 import type { LookupNode, ManagerNode, OwnerNode } from './nodes.ts';
 import { PoolWorld } from './pool-world.ts';
@@ -22,7 +22,7 @@ import { PoolWorld } from './pool-world.ts';
 type Write = (line: string) => void;
 
 const KEYS = ['alice', 'bob', 'carol', 'dave', 'erin'] as const;
-const ALICE: Position = keyPosition('alice');
+const ALICE: Hash = keyHash('alice');
 const OWNERS = ['presence-1', 'presence-2', 'presence-3'] as const;
 const LOOKUPS = ['front-1', 'front-2'] as const;
 const NEWCOMER = 'presence-4';
@@ -185,8 +185,8 @@ class Story {
     const key = this.#someKeyOf(victim);
     const killedMs = this.#kill(victim);
     this.#say(`${victim.name} is gone; it owned ${key}; its supervisor reaped it and says so`);
-    this.#untilLossIsTold(keyPosition(key), killedMs);
-    const heir = this.#untilServed(keyPosition(key));
+    this.#untilLossIsTold(keyHash(key), killedMs);
+    const heir = this.#untilServed(keyHash(key));
     this.#say(
       `${heir.name} serves ${key}, ${since(killedMs, this.#now)} after the kill: proof instead of waiting`,
     );
@@ -263,7 +263,7 @@ class Story {
   /** `alice presence-2, bob presence-1, …` */
   #whereKeysAre(): void {
     const lookup = this.#pool.lookup(LOOKUPS[0]);
-    const places = KEYS.map((key) => `${key} ${this.#find(lookup, keyPosition(key))?.name ?? 'nobody'}`);
+    const places = KEYS.map((key) => `${key} ${this.#find(lookup, keyHash(key))?.name ?? 'nobody'}`);
     this.#aside(places.join(', '));
   }
 
@@ -273,7 +273,7 @@ class Story {
     return this.#now;
   }
 
-  #untilLossIsTold(key: Position, sinceMs: number): void {
+  #untilLossIsTold(key: Hash, sinceMs: number): void {
     const telling = (): (Told | undefined)[] =>
       LOOKUPS.map((name) => this.#told.find(({ by, ranges }) => by === name && ranges.has(key)));
     this.#until('every look-up was told', () => telling().every((told) => told !== undefined));
@@ -281,7 +281,7 @@ class Story {
     this.#say(`the look-ups are told what was lost: ${when.join(', ')}`);
   }
 
-  #untilServed(key: Position): OwnerNode {
+  #untilServed(key: Hash): OwnerNode {
     const serving = (): OwnerNode | undefined =>
       this.#pool.owners.find((node) => node.check(key) !== undefined);
     this.#until('somebody serves the key', () => serving() !== undefined);
@@ -316,14 +316,14 @@ class Story {
     return this.#pool.owner(present(name, 'alice is owned'));
   }
 
-  #find(lookup: LookupNode, key: Position = ALICE) {
+  #find(lookup: LookupNode, key: Hash = ALICE) {
     return lookup.core?.find(highOf(key), lowOf(key))?.owner;
   }
 
   #someKeyOf(owner: OwnerNode): string {
     for (let index = 1; ; index += 1) {
       const key = `user-${index}`;
-      if (owner.check(keyPosition(key)) !== undefined) return key;
+      if (owner.check(keyHash(key)) !== undefined) return key;
     }
   }
 

@@ -9,7 +9,7 @@
 import type { LogBatch } from '../../log/log.ts';
 import { RING_SIZE } from '../../runtime/keys/position.ts';
 import type { World } from '../../sim/world.ts';
-import { ManagerState } from '../state.ts';
+import { ManagerState } from '../core/state.ts';
 import type { Checker } from './checker.ts';
 
 export class SuccessiveLogs {

@@ -1,17 +1,17 @@
 /**
  * What is true, as the log has it: a second, deliberately simple account of every pool, kept from
- * the batches at the instant the engine commits them. It shares no code with `table.ts`: what owners
+ * the batches at the instant etcd commits them. It shares no code with `table.ts`: what owners
  * and look-ups make of the Manager's tables is held against this.
  */
 
-import { RING_SIZE, type Position } from '../../runtime/keys/position.ts';
+import { RING_SIZE, type Hash } from '../../runtime/keys/position.ts';
 import type { Span } from '../../runtime/keys/range.ts';
-import type { Batch } from '../state.ts';
-import type { Member, TableRecord } from '../table.ts';
+import type { Batch } from '../core/state.ts';
+import type { Member, TableRecord } from '../core/table.ts';
 
 export interface Segment {
-  start: Position;
-  end: Position;
+  start: Hash;
+  end: Hash;
   owner: string | undefined;
   number: number;
   /** The commit with which the present owner's unbroken tenure began. */
@@ -24,6 +24,8 @@ export interface Taken extends Span {
   readonly tenure: number;
   /** Not by a release but because the owner is no member any more. */
   readonly left: boolean;
+  /** With the state, to another owner: nothing is lost. */
+  readonly moved: boolean;
 }
 
 const NOBODY = { owner: undefined, number: 0, tenure: 0 } as const;
@@ -48,13 +50,14 @@ export class TruePool {
             end: segment.end,
             from: record.incarnation,
             tenure: segment.tenure,
-            left: true,
+            ...{ left: true, moved: false },
           });
           segment.owner = undefined;
         }
         break;
       case 'silent':
       case 'heard':
+      case 'moves':
         break;
       case 'remove':
         this.members.clear();
@@ -76,12 +79,20 @@ export class TruePool {
             end: segment.end,
             from: segment.owner,
             tenure: segment.tenure,
-            left: false,
+            ...{ left: false, moved: false },
           });
         segment.owner = undefined;
         break;
-      case 'grant':
       case 'move':
+        if (segment.owner !== undefined) {
+          const { start, end, owner: from, tenure } = segment;
+          taken.push({ start, end, from, tenure, left: false, moved: true });
+        }
+        segment.owner = record.incarnation;
+        segment.number = position;
+        segment.tenure = position;
+        break;
+      case 'grant':
         segment.owner = record.incarnation;
         segment.number = position;
         segment.tenure = position;
@@ -94,7 +105,7 @@ export class TruePool {
   }
 
   /** The segment that a position falls into. */
-  at(position: Position): Segment {
+  at(position: Hash): Segment {
     return this.segments[this.#indexOf(position)] as Segment;
   }
 
@@ -121,7 +132,7 @@ export class TruePool {
     }
   }
 
-  #cut(at: Position): void {
+  #cut(at: Hash): void {
     if (at >= RING_SIZE) return;
     const index = this.#indexOf(at);
     const segment = this.segments[index] as Segment;
@@ -130,7 +141,7 @@ export class TruePool {
     segment.end = at;
   }
 
-  #indexOf(position: Position): number {
+  #indexOf(position: Hash): number {
     let low = 0;
     let high = this.segments.length - 1;
     while (low < high) {

@@ -2,7 +2,7 @@
 
 import type { Mutant } from '../../sim/simulation.ts';
 
-const HISTORY_WATCH = 'pool/history-watch.ts';
+const HISTORY_WATCH = 'pool/core/history-watch.ts';
 
 export const twoLogsMutants: readonly Mutant[] = [
   {
@@ -37,6 +37,24 @@ export const twoLogsMutants: readonly Mutant[] = [
     file: HISTORY_WATCH,
     from: 'if (leader !== only) this.#heard.delete(key);\n    this.#disagreement = undefined;',
     to: 'if (leader !== only) this.#heard.delete(key);',
+  },
+  {
+    name: 'unanswered-probe-not-repeated',
+    promise: 'one-owner',
+    story:
+      'A few messages get lost, an owner hears nothing of one of two Managers for a hold, and takes keys from the other while both lead.',
+    file: HISTORY_WATCH,
+    from: 'this.#round.repeatAt = later(now, soonMs);\n      return this.#probes(this.#round);',
+    to: 'this.#round.repeatAt = later(now, soonMs);\n      return [];',
+  },
+  {
+    name: 'late-answer-taken-for-silence',
+    promise: 'one-owner',
+    story:
+      'One of two Managers is on a busy machine and answers each probe too late for its round. Owners take keys from the other while both lead.',
+    file: HISTORY_WATCH,
+    from: 'this.#heard.set(keyOf(leader), { ...leader, heardAt: now });',
+    to: 'this.#heard.set(keyOf(leader), leader);',
   },
   {
     name: 'older-term-followed-although-a-later-one-is-led',

@@ -4,9 +4,8 @@
  */
 
 import type { Codec } from '../../runtime/codec.ts';
-import { decodeFromManager, decodeToManager } from '../decode.ts';
-import type { FromManager, ToGate } from '../messages.ts';
-import { encodePayload } from './encode.ts';
+import type { FromManager, ToGate } from '../core/messages.ts';
+import { decodeFromManager, decodeToManager, encodePayload } from './messages.ts';
 
 /**
  * We speak `version`, and understand all from `oldest` on. Version 1 had no proofs, so anybody could speak for any owner. In

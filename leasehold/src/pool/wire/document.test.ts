@@ -6,12 +6,12 @@ import { Buffer } from 'node:buffer';
 import { readFileSync } from 'node:fs';
 import { unpack } from 'msgpackr';
 import { describe, expect, it } from 'vitest';
-import { keyPosition } from '../../runtime/keys/hash.ts';
-import { formatPosition } from '../../runtime/keys/position.ts';
-import type { FromManager, ToGate } from '../messages.ts';
+import { keyHash } from '../../runtime/keys/hash.ts';
+import { formatHash } from '../../runtime/keys/position.ts';
+import type { FromManager, ToGate } from '../core/messages.ts';
 import { ByteReader } from '../../runtime/msgpack/bytes.ts';
 import { clientCodec, managerCodec, POOL_PROTOCOL } from './codec.ts';
-import { encodeMessage } from './encode.ts';
+import { encodeMessage, fromManager, toManager } from './messages.ts';
 import { KEYS } from './keys.ts';
 import {
   LONGEST_NAME,
@@ -40,6 +40,8 @@ describe('the document of the protocol', () => {
   it('prints a message of every kind, and nothing that is not looked at here', () => {
     const messages = [...Object.keys(TO_MANAGER), ...Object.keys(FROM_MANAGER)];
     expect([...BLOCKS.keys()].sort()).toEqual([...messages, 'hello', 'varints'].sort());
+    const declared = [...toManager.samples(), ...fromManager.samples()].map(({ kind }) => kind);
+    expect(messages.filter((name) => name !== 'snapshot').sort()).toEqual([...new Set(declared)].sort());
   });
 
   it.each<[string, ToGate | FromManager]>([...Object.entries(TO_MANAGER), ...Object.entries(FROM_MANAGER)])(
@@ -66,8 +68,8 @@ describe('the document of the protocol', () => {
   it('says where keys are', () => {
     const keys = [...DOCUMENT.matchAll(/^\| `(.+)` \| `([0-9a-f]{16})` \|$/gm)];
     expect(keys.length).toBeGreaterThan(10);
-    for (const [, key = '', position] of keys) expect(formatPosition(keyPosition(key)), key).toBe(position);
-    expect(keyPosition('')).toBe(0n);
+    for (const [, key = '', position] of keys) expect(formatHash(keyHash(key)), key).toBe(position);
+    expect(keyHash('')).toBe(0n);
   });
 
   it('has every field under its key', () => {

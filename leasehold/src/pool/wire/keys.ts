@@ -1,56 +1,6 @@
-/**
- * What the fields of a message are called on the wire. A name means the same wherever it occurs.
- */
+/** What the fields of a message are called on the wire. A name means the same wherever it occurs. */
 
-export type FieldName =
-  | 'kind'
-  | 'pool'
-  | 'incarnation'
-  | 'name'
-  | 'url'
-  | 'proof'
-  | 'sequence'
-  | 'wantsAnswer'
-  | 'heard'
-  | 'seen'
-  | 'history'
-  | 'term'
-  | 'position'
-  | 'held'
-  | 'letGo'
-  | 'leaving'
-  | 'load'
-  | 'acknowledges'
-  | 'leaseMs'
-  | 'admitted'
-  | 'spans'
-  | 'from'
-  | 'to'
-  | 'rows'
-  | 'answers'
-  | 'lookup'
-  | 'secret'
-  | 'asker'
-  | 'code'
-  | 'message'
-  | 'retryable'
-  | 'pace'
-  | 'renewEveryMs'
-  | 'retryMs'
-  | 'revokeWithinMs'
-  | 'suspensionToleranceMs'
-  | 'syncEveryMs'
-  | 'staleAfterMs'
-  | 'leader'
-  | 'stamp'
-  | 'key'
-  | 'signature'
-  | 'round'
-  | 'leads'
-  | 'holdMs'
-  | 'isLogShared';
-
-export const KEYS: Readonly<Record<FieldName, string>> = {
+export const KEYS = {
   kind: 'k',
   pool: 'p',
   incarnation: 'i',
@@ -85,7 +35,7 @@ export const KEYS: Readonly<Record<FieldName, string>> = {
   pace: 'pc',
   renewEveryMs: 'rn',
   retryMs: 'rt',
-  revokeWithinMs: 'rv',
+  revokeTimeoutMs: 'rv',
   suspensionToleranceMs: 'tl',
   syncEveryMs: 'se',
   staleAfterMs: 'st',
@@ -97,7 +47,18 @@ export const KEYS: Readonly<Record<FieldName, string>> = {
   leads: 'l',
   holdMs: 'hm',
   isLogShared: 'sh',
-};
+  transfer: 'tr',
+  address: 'adr',
+  names: 'ns',
+  intent: 'in',
+  moving: 'mv',
+  receiving: 'rc',
+  handed: 'ha',
+  moves: 'mo',
+  incoming: 'ic',
+  arrived: 'ar',
+  asked: 'asd',
+  targets: 'tg',
+} as const;
 
-/** The `kind` of a `NotLeader`, which was first called that. Old peers know no other name. */
-export const NOT_LEADER_ON_THE_WIRE = 'elsewhere';
+export type FieldName = keyof typeof KEYS;

@@ -11,7 +11,7 @@ import { nodeRuntime } from '../../node/runtime.ts';
 import { listenTcp, type TcpListener } from '../../node/tcp/listen.ts';
 import { RING_SIZE } from '../../runtime/keys/position.ts';
 import { silent } from '../../runtime/logger.ts';
-import type { Changes, FromManager, Sync, ToGate } from '../messages.ts';
+import type { Changes, FromManager, Sync, ToGate } from '../core/messages.ts';
 import { managerCodec, POOL_PROTOCOL } from './codec.ts';
 import { snapshot } from './samples.ts';
 

@@ -18,7 +18,7 @@ import type {
   ToGate,
   Update,
   Refused,
-} from '../messages.ts';
+} from '../core/messages.ts';
 
 const QUARTER: bigint = RING_SIZE / 4n;
 const STAMP = '00112233445566778899aabbccddeeff';
@@ -44,6 +44,26 @@ export const report: Report = {
   ],
   leaving: false,
   load: 0.5,
+  transfer: {
+    address: 'a:7500',
+    names: [
+      { name: 'rooms', version: 2, reads: [1] },
+      { name: 'users', version: 1, reads: [] },
+    ],
+  },
+  intent: 'draining',
+  moving: [
+    { start: 0n, end: QUARTER, number: 7, ticket: 'c4.2.1', to: 'b.1', bytes: 70_000 },
+    { start: 2n * QUARTER, end: 3n * QUARTER, number: 300, ticket: 'c4.2.2', to: 'c.1', bytes: 0 },
+  ],
+  receiving: [
+    { start: QUARTER, end: 2n * QUARTER, number: 8, ticket: 'c4.2.3', from: 'b.1', digest: '2-70-1a' },
+    { start: 3n * QUARTER, end: RING_SIZE, number: 9, ticket: 'c4.2.4', from: 'b.1', digest: undefined },
+  ],
+  handed: [
+    { start: 3n * QUARTER, end: RING_SIZE, number: 11, ticket: 'c4.2.5', to: 'b.1', digest: '0-0-0' },
+    { start: QUARTER, end: QUARTER + 16n, number: 12, ticket: 'c4.2.6', to: 'b.1', digest: '1-9-ff' },
+  ],
 };
 
 export const sync: Sync = {
@@ -75,7 +95,7 @@ export const update: Update = {
   stamp: STAMP,
   acknowledges: 300,
   leaseMs: 9_000,
-  pace: { renewEveryMs: 1_500, retryMs: 500, revokeWithinMs: 3_000, suspensionToleranceMs: 75 },
+  pace: { renewEveryMs: 1_500, retryMs: 500, revokeTimeoutMs: 3_000, suspensionToleranceMs: 75 },
   admitted: true,
   spans: [
     { start: 0n, end: QUARTER, number: 7, recalled: false, continues: [] },
@@ -90,6 +110,20 @@ export const update: Update = {
       ],
     },
   ],
+  moves: [
+    { start: 0n, end: QUARTER, number: 7, ticket: 'c4.2.1', to: 'b.1', address: 'b:7500' },
+    { start: 2n * QUARTER, end: 3n * QUARTER, number: 310, ticket: 'c4.2.2', to: 'c.1', address: 'c:7500' },
+  ],
+  incoming: [
+    { start: QUARTER, end: 2n * QUARTER, number: 8, ticket: 'c4.2.3', from: 'b.1' },
+    { start: 3n * QUARTER, end: RING_SIZE, number: 9, ticket: 'c4.2.4', from: 'b.1' },
+  ],
+  arrived: [
+    { start: 0n, end: QUARTER, number: 7, ticket: 'c4.2.7' },
+    { start: 2n * QUARTER, end: 3n * QUARTER, number: 310, ticket: 'c4.2.8' },
+  ],
+  asked: 'draining',
+  targets: 2,
 };
 
 const a = { incarnation: 'a.1', name: 'a', url: 'http://a' };

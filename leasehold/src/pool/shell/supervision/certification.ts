@@ -7,7 +7,7 @@ import { unreachable } from '../../../runtime/assert.ts';
 import type { Logger } from '../../../runtime/logger.ts';
 import type { Runtime, Transport } from '../../../runtime/runtime.ts';
 import type { Instant } from '../../../runtime/time.ts';
-import type { FromManager, ToManager } from '../../messages.ts';
+import type { FromManager, ToManager } from '../../core/messages.ts';
 import { Certifier, type CertifierEffect } from './certifier.ts';
 
 export interface CertificationOptions {

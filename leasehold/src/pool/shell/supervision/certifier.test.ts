@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { digest } from '../../../runtime/digest.ts';
 import type { Instant } from '../../../runtime/time.ts';
-import { play } from '../../script.ts';
+import { play } from '../../core/script.ts';
 import { Certifier, type CertifierEffect } from './certifier.ts';
 
 // In these scripts an answer is awaited for 500 ms and the whole goes on for 10 s, or for 3 s if no Manager

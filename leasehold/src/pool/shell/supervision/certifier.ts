@@ -37,7 +37,7 @@
 
 import { digest } from '../../../runtime/digest.ts';
 import { earliest, type Instant, instant, later } from '../../../runtime/time.ts';
-import type { Certificate, Certified } from '../../messages.ts';
+import type { Certificate, Certified } from '../../core/messages.ts';
 
 export interface CertifierSettings {
   readonly secret: string;

@@ -12,12 +12,12 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { nodeRuntime } from '../../../node/runtime.ts';
 import { digest } from '../../../runtime/digest.ts';
 import { silent } from '../../../runtime/logger.ts';
-import { openLookup } from '../open-lookup.ts';
-import type { Loss, PoolLookup } from '../pool-lookup.ts';
-import type { PoolManager } from '../pool-manager.ts';
-import { startManager } from '../start-manager.ts';
+import { connectLookup } from '../lookup/connect-lookup.ts';
+import type { Loss, PoolLookup } from '../lookup/pool-lookup.ts';
+import type { PoolManager } from '../manager/pool-manager.ts';
+import { startManager } from '../manager/start-manager.ts';
 import { ManagerLine } from './manager-line.ts';
-import { type SupervisedChild, supervise } from './supervise.ts';
+import { type SupervisedChild, superviseChild } from './supervise-child.ts';
 import type { SupervisedEnd } from './supervised-end.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'leasehold-certificates-'));
@@ -27,7 +27,7 @@ const pids = new Set<number>();
 
 /** <manager> <lock file>: joins as `a`, with the process number as url. */
 const OWNER = `
-  import { joinPool } from '../join-pool.ts';
+  import { joinPool } from '../owner/join-pool.ts';
   const [manager, lockFile] = process.argv.slice(2);
   await joinPool({
     managers: [manager], pool: 'presence', name: 'a', url: 'pid:' + process.pid, lockFile: lockFile || undefined,
@@ -57,7 +57,7 @@ function end(pid: number): void {
 
 const manager = (): Promise<PoolManager> =>
   startManager({
-    ...{ port: 0, http: false, firstStart: true },
+    ...{ listen: '127.0.0.1:0', firstStart: true },
     defaults: { leaseMs: 600_000, renewEveryMs: 1_500, retryMs: 500, leaderLeaseMs: 2_000 },
   });
 
@@ -70,7 +70,7 @@ function supervised({ address }: PoolManager, command: readonly string[]) {
         pids.add(child.pid);
         resolve({ child, ended: () => ended });
       };
-      ended = supervise({
+      ended = superviseChild({
         ...{ command: program, args, managers: [address], runtime, logger: silent },
         ...{ onChild, forwardSignals: false },
       });
@@ -99,7 +99,7 @@ async function holder(lookup: PoolLookup, before?: number): Promise<number> {
 
 /** As a new look-up sees the owner: an older look-up may hear of a change later. */
 async function holderNow({ address }: PoolManager): Promise<string | undefined> {
-  await using lookup = await openLookup({ managers: [address], pool: 'presence' });
+  await using lookup = await connectLookup({ managers: [address], pool: 'presence' });
   return lookup.find('alice')?.url;
 }
 
@@ -123,7 +123,7 @@ describe('the keys of a supervised owner', { timeout: 60_000 }, () => {
   it('are free as soon as it is killed, and look-ups hear of the loss', async () => {
     await using there = await manager();
     const losses: Loss[] = [];
-    await using lookup = await openLookup({
+    await using lookup = await connectLookup({
       ...{ managers: [there.address], pool: 'presence' },
       onLoss: (loss) => losses.push(loss),
     });
@@ -137,7 +137,7 @@ describe('the keys of a supervised owner', { timeout: 60_000 }, () => {
 
   it('stay with it when a shell between it and the supervisor is killed', async () => {
     await using there = await manager();
-    await using lookup = await openLookup({ managers: [there.address], pool: 'presence' });
+    await using lookup = await connectLookup({ managers: [there.address], pool: 'presence' });
     const command = `${process.execPath} ${owner} ${there.address}; true`;
     const { child, ended } = await supervised(there, ['sh', '-c', command]);
     const pid = await holder(lookup);
@@ -150,7 +150,7 @@ describe('the keys of a supervised owner', { timeout: 60_000 }, () => {
 
   it('stay with it when somebody shows a secret that is not its own', async () => {
     await using there = await manager();
-    await using lookup = await openLookup({ managers: [there.address], pool: 'presence' });
+    await using lookup = await connectLookup({ managers: [there.address], pool: 'presence' });
     const { child, ended } = await supervised(there, [process.execPath, owner, there.address]);
     const pid = await holder(lookup);
     await shown(there, 'cd'.repeat(32));
@@ -163,7 +163,7 @@ describe('the keys of a supervised owner', { timeout: 60_000 }, () => {
 describe('the keys of an owner that is started again with its lock', { timeout: 60_000 }, () => {
   it('are its own again at once, and an old certificate does not take them away', async () => {
     await using there = await manager();
-    await using lookup = await openLookup({ managers: [there.address], pool: 'presence' });
+    await using lookup = await connectLookup({ managers: [there.address], pool: 'presence' });
     const lockFile = join(folder, 'a.lock');
     const first = unsupervised(there, lockFile);
     expect(await holder(lookup)).toBe(first.pid);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { OwnProcess } from '../../../node/own-process.ts';
+import type { OwnProcess } from '../../../node/process/own-process.ts';
 import {
   explainRefusal,
   formatLetter,

@@ -29,7 +29,7 @@
  * shell whose child joined instead, has nothing to certify, and the end of such a command need not wait for a Manager.
  */
 
-import type { OwnProcess } from '../../../node/own-process.ts';
+import type { OwnProcess } from '../../../node/process/own-process.ts';
 
 export const SUPERVISOR_VARIABLE = 'LEASEHOLD_SUPERVISOR';
 

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { acquireLock } from '../../../node/lock.ts';
+import { acquireLock } from '../../../node/process/lock.ts';
 import { HandMovedRuntime, listeningLogger, until } from '../../../node/tcp/socket-script.ts';
 import { lockedProof } from './locked-proof.ts';
 

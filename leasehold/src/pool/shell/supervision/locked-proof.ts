@@ -29,9 +29,9 @@
  */
 
 import { randomId } from '../../../node/id.ts';
-import { acquireLock, type FileLock, LockedError } from '../../../node/lock.ts';
-import { fileIdentity, makePrivate } from '../../../node/lock-file.ts';
-import { bootId } from '../../../node/own-process.ts';
+import { acquireLock, type FileLock, LockedError } from '../../../node/process/lock.ts';
+import { fileIdentity, makePrivate } from '../../../node/process/lock-file.ts';
+import { bootId } from '../../../node/process/own-process.ts';
 import { digest } from '../../../runtime/digest.ts';
 import type { Logger } from '../../../runtime/logger.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
@@ -85,10 +85,10 @@ interface Entry {
 }
 
 /**
- * @throws {LockedError} if the predecessor still lives after `waitMs`
- * @throws {UnfitLockFileError} on a network file system, or if the file is another user's
+ * @throws {InUseError} LOCKED if the predecessor still lives after `waitMs`
+ * @throws {InvalidArgumentError} UNFIT_LOCK_FILE on a network file system, or if the file is another user's
  * @throws {StorageError} if the file cannot be opened or written
- * @throws {UnsupportedPlatformError} where there is no such lock
+ * @throws {RefusedError} UNSUPPORTED_PLATFORM where there is no such lock
  */
 export async function lockedProof(options: LockedProofOptions): Promise<LockedProof> {
   const shared = globalThis as Shared;

@@ -13,7 +13,7 @@ import type { LeaseholdError } from '../../../runtime/errors.ts';
 import type { Logger } from '../../../runtime/logger.ts';
 import type { Runtime, Transport } from '../../../runtime/runtime.ts';
 import { later } from '../../../runtime/time.ts';
-import type { FromManager, ToManager } from '../../messages.ts';
+import type { FromManager, ToManager } from '../../core/messages.ts';
 import { clientCodec, POOL_PROTOCOL } from '../../wire/codec.ts';
 
 export interface ManagerLineOptions {

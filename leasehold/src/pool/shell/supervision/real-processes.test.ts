@@ -24,7 +24,7 @@ import { nodeRuntime } from '../../../node/runtime.ts';
 import { listenTcp, type TcpListener } from '../../../node/tcp/listen.ts';
 import { digest } from '../../../runtime/digest.ts';
 import { silent } from '../../../runtime/logger.ts';
-import type { FromManager, ToGate } from '../../messages.ts';
+import type { FromManager, ToGate } from '../../core/messages.ts';
 import { managerCodec, POOL_PROTOCOL } from '../../wire/codec.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'leasehold-supervision-'));
@@ -41,11 +41,11 @@ const PROGRAMS = {
   /** <managers> <certifyForMs> <command…> */
   run: `
     import { nodeRuntime } from '../../../node/runtime.ts';
-    import { supervise } from './supervise.ts';
+    import { superviseChild } from './supervise-child.ts';
     ${LOGGER}
     const [managers, forMs, command, ...args] = process.argv.slice(2);
     try {
-      const end = await supervise({
+      const end = await superviseChild({
         command, args, managers: managers.split(','), certifyForMs: Number(forMs), runtime: nodeRuntime(), logger,
       });
       console.log('death', end.death);
@@ -104,7 +104,7 @@ const PROGRAMS = {
   `,
   /** Waits for a line on descriptor 3 for 50 ms. */
   impatient: `
-    import { answerInheritedLine } from '../../../node/inherited-line.ts';
+    import { answerInheritedLine } from '../../../node/process/inherited-line.ts';
     const line = await answerInheritedLine({ descriptor: 3, charactersMax: 99, withinMs: 50, reply: () => 'x' });
     console.log('line', line);
   `,

@@ -4,8 +4,8 @@
  * the death.
  */
 
-import type { Child } from '../../../node/child.ts';
-import { inTerminalForeground, onSignals, type Signal, stopSelf } from '../../../node/signals.ts';
+import type { Child } from '../../../node/process/child.ts';
+import { inTerminalForeground, onSignals, type Signal, stopSelf } from '../../../node/process/signals.ts';
 import type { Logger } from '../../../runtime/logger.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import { type Routing, ROUTED, SignalRouter } from './signal-router.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Signal } from '../../../node/signals.ts';
+import type { Signal } from '../../../node/process/signals.ts';
 import { SignalRouter } from './signal-router.ts';
 
 const onTerminal = (nowMs: number) => ({ nowMs, inForeground: true });

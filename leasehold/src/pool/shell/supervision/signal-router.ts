@@ -3,7 +3,7 @@
  *
  * Shells, `timeout`, container runtimes and terminals send a signal to a whole process group. A server in the
  * supervisor's group would get the signal from the sender and again from the supervisor, and most servers take the
- * second SIGTERM for "now, at once": they end in the middle of `leave()`. The supervisor cannot tell a signal to the
+ * second SIGTERM for "now, at once": they end in the middle of `close()`. The supervisor cannot tell a signal to the
  * group from one to itself alone, so the command leads a group of its own and hears of signals only through here:
  *
  *     sender ──SIGTERM──► group: npm, supervisor ──SIGTERM──► command's group: command, descendants
@@ -25,8 +25,8 @@
  * groups, and makes two signals of one. That cannot be seen from here: set `KillMode=mixed`.
  */
 
-import { SignalEchoes } from '../../../node/signal-echoes.ts';
-import type { Signal } from '../../../node/signals.ts';
+import { SignalEchoes } from '../../../node/process/signal-echoes.ts';
+import type { Signal } from '../../../node/process/signals.ts';
 
 export type Routing = 'dropped' | 'command' | 'group' | 'stops' | 'continues';
 

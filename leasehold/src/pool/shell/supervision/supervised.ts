@@ -11,10 +11,10 @@
  * process's handlers know.
  */
 
-import { environment, removeVariable } from '../../../node/environment.ts';
-import { answerInheritedLine } from '../../../node/inherited-line.ts';
-import { ownProcess } from '../../../node/own-process.ts';
-import { askSelfToEnd } from '../../../node/signals.ts';
+import { environment, removeVariable } from '../../../node/process/environment.ts';
+import { answerInheritedLine } from '../../../node/process/inherited-line.ts';
+import { ownProcess } from '../../../node/process/own-process.ts';
+import { askSelfToEnd } from '../../../node/process/signals.ts';
 import { digest } from '../../../runtime/digest.ts';
 import type { Logger } from '../../../runtime/logger.ts';
 import {

@@ -1,18 +1,21 @@
 /**
- * One seed of the default deployment. Two kinds of worlds:
+ * One seed of the default deployment. Three kinds of worlds:
  *
  *  - *calm*: owners come and go, and the only Manager is killed, or its machine loses power, and is back within the time that
  *    a lease allows for a change of leaders. No lease may lapse.
+ *  - *claimed*: as calm, but each start of the Manager is called the first one, and is not: its directory is a new one each time.
+ *    One owner of the log before, or more, reaches the new Manager; others are cut off with their leases, and new owners come.
  *  - *hostile*: whatever can go wrong goes wrong: with the disk, the lock and the directory too. At the end all comes right.
  */
 
 import { Random } from '../../../sim/random.ts';
-import { consistentHashing } from '../../policy/consistent-hashing.ts';
+import { consistentHashing } from '../../core/policy/consistent-hashing.ts';
 import { deafOwner } from '../deaf-owner.ts';
 import { drawDurations } from '../drawn-world.ts';
 import { Fate } from '../fate.ts';
 import { Forger } from '../forger.ts';
 import { MemberFaults } from '../member-faults.ts';
+import type { OwnerNode } from '../nodes.ts';
 import { FileWorld } from './file-world.ts';
 
 /** How long it takes at most to open the log and to be elected: some dozens of short operations, and some syncs. */
@@ -21,6 +24,8 @@ const OPENING_MS = 150;
 export class FileChaos {
   readonly pool: FileWorld;
   readonly #isCalm: boolean;
+  /** Each start is called the first. */
+  readonly #isClaimed: boolean;
   readonly #chaosMs: number;
   /** So long the Manager may be away in a calm world. */
   readonly #awayMs: number;
@@ -30,7 +35,8 @@ export class FileChaos {
 
   constructor(seed: number, trace: boolean) {
     const dice = new Random(seed).fork('file chaos');
-    this.#isCalm = dice.chance(0.25);
+    this.#isClaimed = new Random(seed).fork('claimed').chance(0.15);
+    this.#isCalm = dice.chance(0.25) || this.#isClaimed;
     const leaseMs = dice.between(1_500, 4_000);
     const { durations, rate } = drawDurations(dice, leaseMs, { leaderLeaseShare: 0.5 });
     const pools = dice.chance(0.3) ? ['pool', 'other'] : ['pool'];
@@ -44,7 +50,7 @@ export class FileChaos {
       ...{ seed, trace, durations, pools },
       policy: consistentHashing({ virtualNodes: dice.pick([1, 2, 4, 8]) }),
       managers: this.#isCalm ? 1 : dice.pick([1, 1, 2]),
-      firstStart: this.#isCalm || dice.chance(0.5),
+      firstStart: this.#isClaimed ? 'always' : this.#isCalm || dice.chance(0.5) ? 'while-true' : 'never',
       restartMs: leaseMs * dice.pick([0.2, 0.6]),
       links: {
         lossChance: isLossy ? dice.between(0, 0.3) : 0,
@@ -69,13 +75,15 @@ export class FileChaos {
   async run(): Promise<void> {
     const { pool } = this;
     const { dice } = this.#fate;
-    pool.world.count(this.#isCalm ? 'calm worlds' : 'hostile worlds');
+    const kind = this.#isClaimed ? 'claimed' : this.#isCalm ? 'calm' : 'hostile';
+    pool.world.count(`${kind} worlds`);
     pool.start();
     for (let owners = dice.integer(1, 6); owners > 0; owners -= 1)
       this.#fate.after(0, 1, () => this.#members.addOwner());
     for (let lookups = dice.integer(1, 4); lookups > 0; lookups -= 1)
       this.#fate.after(0, 1, () => this.#members.addLookup());
-    if (this.#isCalm) this.#calm();
+    if (this.#isClaimed) this.#claimed();
+    else if (this.#isCalm) this.#calm();
     else this.#havoc();
     await pool.play(this.#chaosMs);
     pool.checker.calm = false;
@@ -108,6 +116,40 @@ export class FileChaos {
       pool.checker.calm = true;
       fall();
     });
+  }
+
+  /**
+   * The directory is replaced, and the Manager started again with the word that this is the first start. The witness is an owner
+   * that holds keys and is never cut off: without one nobody could tell.
+   */
+  #claimed(): void {
+    const { pool } = this;
+    const { dice } = this.#fate;
+    const cutOff = new Set<OwnerNode>();
+    this.#fate.every(0.7, () => this.#members.addOwner());
+    const restart = (): void => {
+      if (this.#fate.isOver) return;
+      const awayMs = this.#awayMs * dice.between(0, 1);
+      const waitMs = pool.bounds.takeoverMs + pool.durations.leaseMs * dice.between(1, 2);
+      const [manager] = pool.managers;
+      const holders = pool.owners.filter((node) => !cutOff.has(node) && (node.core?.held.length ?? 0) > 0);
+      if (manager === undefined || holders.length === 0) {
+        pool.world.after(waitMs, restart);
+        return;
+      }
+      this.#fate.did('first starts claimed');
+      const witness = dice.pick(holders);
+      for (const node of holders) {
+        if (node === witness || dice.chance(0.4)) continue;
+        cutOff.add(node);
+        this.#fate.cutOff(node, pool.managers);
+      }
+      pool.replaceDirectory();
+      pool.end(manager, awayMs);
+      pool.world.after(awayMs * dice.between(0.5, 1), () => this.#members.addOwner());
+      pool.world.after(awayMs + waitMs, restart);
+    };
+    pool.world.after(pool.durations.leaseMs * 2, restart);
   }
 
   #havoc(): void {

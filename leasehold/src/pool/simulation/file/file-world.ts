@@ -13,7 +13,7 @@
  * A Manager that cannot open the log, or whose storage failed, ends, and is started again after a while, as by systemd. Of two
  * Managers on one directory the second is refused as long as the first has the lock.
  *
- * The engine that comes with a {@link PoolWorld} has no clients here.
+ * The log of a {@link PoolWorld} on etcd has no clients here.
  */
 
 import { openFileLog } from '../../../log/file/file-log.ts';
@@ -33,8 +33,8 @@ import { OpeningLog } from './opening-log.ts';
 export interface FileWorldOptions
   extends Omit<PoolWorldOptions, 'leaderKeyMs' | 'oneMachine' | 'isFirstStart'> {
   readonly pools: readonly string[];
-  /** Whether the operator says that no log was before, until there is one. */
-  readonly firstStart: boolean;
+  /** Whether the operator says that no log was before: never, until there is one, or even then. */
+  readonly firstStart: 'never' | 'while-true' | 'always';
   readonly slowSyncChance?: number | undefined;
   readonly sectorBytes?: number | undefined;
   readonly preallocateBytes?: number | undefined;
@@ -68,7 +68,8 @@ export class FileWorld extends PoolWorld {
       ...options,
       leaderKeyMs: options.durations.leaderLeaseMs,
       oneMachine: true,
-      isFirstStart: () => options.firstStart && this.#isFirst,
+      isFirstStart: () =>
+        options.firstStart === 'always' || (options.firstStart === 'while-true' && this.#isFirst),
     });
     this.#files = options;
     this.#random = this.world.random.fork('file world');

@@ -2,8 +2,7 @@
 
 import type { Mutant } from '../../../sim/simulation.ts';
 
-const LEADER = 'pool/manager/leader.ts';
-const OPEN_LOG = 'log/file/open-log.ts';
+const LEADER = 'pool/core/manager/leader.ts';
 const WRITER = 'log/file/writer.ts';
 
 export const mutants: readonly Mutant[] = [
@@ -16,20 +15,30 @@ export const mutants: readonly Mutant[] = [
     to: '    this.stats.lastSyncMs',
   },
   {
-    name: 'replaced-directory-not-noticed',
-    promise: 'one-owner',
-    story: 'A leader goes on renewing although its path leads to another directory, on which another leads.',
-    file: OPEN_LOG,
-    from: '      await this.#writer.checkPlace();\n',
-    to: '      await undefined;\n',
-  },
-  {
     name: 'emptied-directory-granted-at-once',
     promise: 'one-owner',
     story: 'A Manager that finds an empty directory grants keys which owners hold from the log before.',
     file: LEADER,
     from: 'const isAbove = start.floor > this.#state.position && !isFirst;',
     to: 'const isAbove = false;',
+  },
+  {
+    name: 'first-start-believed',
+    promise: 'one-owner',
+    story:
+      'A Manager whose operator calls its log the first grants keys before owners of the log before could connect.',
+    file: 'pool/core/manager/witnesses.ts',
+    from: 'begunHere !== true || (firstStart === true && isAddressNew !== true)',
+    to: 'begunHere !== true',
+  },
+  {
+    name: 'witness-of-an-earlier-log-ignored',
+    promise: 'one-owner',
+    story:
+      'An owner tells of the log before, and the Manager grants the keys of another owner, which is cut off, all the same.',
+    file: LEADER,
+    from: 'if (until === undefined || now >= until || !hasSeenAnotherLog(seen, this.history)) return undefined;',
+    to: 'if (until === undefined || !hasSeenAnotherLog(seen, this.history)) return undefined;\n    if (now < until) return undefined;',
   },
   {
     name: 'new-log-begins-at-one',

@@ -6,8 +6,8 @@
 import type { PoolWorld } from '../pool-world.ts';
 
 /** Takes a backup; call what it returns to restore it. */
-export function backup({ engine, checker }: PoolWorld): () => void {
-  const [restoreStore, restoreTruth] = [engine.backup(), checker.backup()];
+export function backup({ log, checker }: PoolWorld): () => void {
+  const [restoreStore, restoreTruth] = [log.backup(), checker.backup()];
   return () => {
     restoreStore();
     restoreTruth();

@@ -1,8 +1,8 @@
 /** A Manager that a supervisor starts again every nine seconds, with the default durations. */
 
 import { describe, expect, it } from 'vitest';
-import { resolveDurations, takeoverHoldMs } from '../../options.ts';
-import { consistentHashing } from '../../policy/consistent-hashing.ts';
+import { resolveDurations, takeoverHoldMs } from '../../core/options.ts';
+import { consistentHashing } from '../../core/policy/consistent-hashing.ts';
 import { PoolWorld } from '../pool-world.ts';
 
 const durations = resolveDurations();
@@ -20,7 +20,7 @@ function lonelyManager(): PoolWorld {
 function restart(pool: PoolWorld): void {
   const { process } = pool.manager('manager-1');
   process.crash();
-  pool.engine.dropLeader();
+  pool.log.dropLeader();
   process.start();
 }
 

@@ -8,19 +8,16 @@
  */
 
 import { describe, expect, it } from 'vitest';
-import { SimulatedLog } from '../../../log/simulated-log.ts';
 import { MalformedMessageError } from '../../../runtime/errors.ts';
-import type { Network } from '../../../sim/network.ts';
-import { playManager } from '../../manager/manager-script.ts';
-import { clockRateBound, lossBoundMs, resolveDurations } from '../../options.ts';
-import { playOwner } from '../../owner/owner-script.ts';
-import { consistentHashing } from '../../policy/consistent-hashing.ts';
-import { letGo } from '../../script.ts';
-import { decodeBatch } from '../../state.ts';
+import { playManager } from '../../core/manager/manager-script.ts';
+import { clockRateBound, lossBoundMs, resolveDurations } from '../../core/options.ts';
+import { playOwner } from '../../core/owner/owner-script.ts';
+import { consistentHashing } from '../../core/policy/consistent-hashing.ts';
+import { letGo } from '../../core/script.ts';
 import { managerCodec } from '../../wire/codec.ts';
-import { encodeMessage } from '../../wire/encode.ts';
+import { encodeMessage } from '../../wire/messages.ts';
 import { type LookupNode, ManagerNode, type OwnerNode } from '../nodes.ts';
-import { ENGINE, type PoolWorld } from '../pool-world.ts';
+import type { PoolWorld } from '../pool-world.ts';
 import { Journal } from './journal.ts';
 import {
   cutOff,
@@ -52,17 +49,6 @@ const otherManagers = (pool: PoolWorld, not: ManagerNode): ManagerNode[] =>
 /** Between this node and all Managers but one nothing passes. */
 function tieTo(pool: PoolWorld, node: OwnerNode | LookupNode, manager: ManagerNode): void {
   for (const other of otherManagers(pool, manager)) pool.network.cutBoth(node.name, other.name);
-}
-
-/** From here on, such messages are never sent. */
-function loseAll<Message>(
-  network: Network<Message>,
-  isLost: (to: string, message: Message) => boolean,
-): void {
-  const { send } = network;
-  network.send = (from, to, message) => {
-    if (!isLost(to, message)) send.call(network, from, to, message);
-  };
 }
 
 describe('an owner that was removed, when its Manager goes on leading', () => {
@@ -99,15 +85,15 @@ describe('a machine that sleeps', () => {
     const [node, first] = [pool.owner('owner-1'), leaderOf(pool)];
     const [candidate] = otherManagers(pool, first) as [ManagerNode];
     const key = keyOf(node);
-    pool.logNetwork.setFaults({ delayMs: [100, 100] }, ENGINE, candidate.name);
+    pool.log.delayAnswers(candidate.name, [100, 100]);
     first.process.crash();
     pool.until(
       'it is elected',
-      () => pool.engine.leader?.startsWith(candidate.name) ?? false,
+      () => pool.log.leader?.startsWith(candidate.name) ?? false,
       2 * pool.durations.leaderLeaseMs,
     );
     candidate.process.suspend(0.6 * pool.durations.leaseMs); // The answer is on its way.
-    pool.logNetwork.cut(candidate.name, ENGINE);
+    pool.log.cut(candidate.name);
     first.process.start();
     tieTo(pool, node, candidate);
 
@@ -170,14 +156,12 @@ describe('a machine that sleeps', () => {
     const key = keyOf(node);
     tieTo(pool, node, old);
     const kept = () =>
-      journal.saidToLog.filter(
-        ({ to, message }) => to === old.name && 'answer' in message.body && message.body.answer === 'alive',
-      ).length;
+      journal.askedOfLog.filter(({ from, asked }) => from === old.name && asked.ask === 'confirm').length;
     const before = kept();
     pool.until('the old leader is kept', () => kept() > before, 1_000);
     pool.run(1);
-    pool.engine.dropLeader();
-    pool.logNetwork.cutBoth(old.name, ENGINE);
+    pool.log.dropLeader();
+    pool.log.cut(old.name);
     pool.run(600);
     old.process.suspend(unnoticedMs); // It leads that much longer.
     pool.run(thin.leaderLeaseMs / slowest - 200);
@@ -197,14 +181,11 @@ describe('a look-up', () => {
     tieTo(pool, node, leader);
     pool.run(pool.durations.staleAfterMs);
     expect(journal.told).toEqual([]);
-    loseAll(
-      pool.logNetwork,
-      (to, { body }) => to === leader.name && 'answer' in body && body.answer === 'appended',
-    );
+    pool.log.withholdOutcomes(pool.settleMs);
     pool.owner('owner-1').leave();
     pool.run(lossBoundMs(pool.durations));
-    expect(leaderOf(pool)).toBe(leader); // The engine keeps it, so nobody else will tell.
-    expect(leader.core?.state.position).toBeLessThan(pool.engine.head);
+    expect(leaderOf(pool)).toBe(leader); // etcd keeps it, so nobody else will tell.
+    expect(leader.core?.state.position).toBeLessThan(pool.log.head);
     expect(journal.told.map(({ why }) => why)).toEqual(['cut-off']);
   });
 
@@ -213,7 +194,7 @@ describe('a look-up', () => {
     const journal = new Journal(pool);
     const { retryMs, staleAfterMs } = pool.durations;
     const [standby] = otherManagers(pool, leaderOf(pool)) as [ManagerNode];
-    pool.logNetwork.setFaults({ delayMs: [1.6 * retryMs, 1.6 * retryMs] }, ENGINE, standby.name);
+    pool.log.delayAnswers(standby.name, [1.6 * retryMs, 1.6 * retryMs]);
     for (const other of otherManagers(pool, standby)) pool.network.cutBoth('patient', other.name);
     const node = pool.addLookup('patient');
     pool.until('it has an answer', () => node.core?.ageMs(node.process.now()) !== Infinity, 10 * retryMs);
@@ -244,45 +225,42 @@ describe('a look-up', () => {
 });
 
 describe('a Manager', () => {
-  it('that hears late that it was elected, when others already serve a later term, does not halt', () => {
+  it('that is elected and cannot read, while a later term is served, stands by and does not halt', () => {
     const pool = quietPool({ owners: 2 });
     const [node, first] = [pool.owner('owner-1'), leaderOf(pool)];
     const { leaderLeaseMs, renewEveryMs, retryMs } = pool.durations;
     first.process.crash();
     const [late, third] = otherManagers(pool, first) as [ManagerNode, ManagerNode];
-    pool.logNetwork.cut(third.name, ENGINE);
+    pool.log.cut(third.name);
     let isElected = false;
-    pool.engine.onAsk = (client, { ask }) => {
-      if (client !== late.name || ask !== 'read-all') return;
-      isElected = true; // It reads what it will lead from, and the answer takes long.
-      pool.logNetwork.setFaults({ delayMs: [12_000, 12_000] }, ENGINE, late.name);
+    pool.log.onAsk = (manager, { ask }) => {
+      if (manager !== late.name || ask !== 'read') return;
+      isElected = true;
+      pool.log.cut(late.name);
     };
     pool.until('it is elected', () => isElected, 2 * leaderLeaseMs);
-    pool.logNetwork.heal();
-    pool.logNetwork.cut(late.name, ENGINE);
-    pool.until('the third leads', () => third.core?.role === 'leading', 2 * leaderLeaseMs);
+    pool.log.restore(third.name);
+    pool.until('the third leads', () => third.core?.role === 'leading', 3 * leaderLeaseMs);
     const term = third.core?.term;
     pool.until('an owner has heard it', () => node.core?.seen?.term === term, 2 * renewEveryMs);
     pool.network.cut(third.name, node.name);
-    pool.run(renewEveryMs + 2 * retryMs); // The owner asks everybody, also the one that is late.
+    pool.run(renewEveryMs + 2 * retryMs); // The owner asks all Managers, also the late one.
     pool.network.heal();
-
-    const told = () => pool.world.story().filter((line) => line.includes('elected-too-late'));
-    pool.until('it hears of its election', () => told().length > 0, 12_000);
+    pool.log.restore(late.name);
+    pool.run(2 * leaderLeaseMs);
     expect(late.halted).toBeUndefined();
     expect(late.core?.role).toBe('standby');
-    pool.heal();
-    pool.logNetwork.setFaults({ delayMs: [2, 2] }, ENGINE, late.name);
+    expect(pool.leader).toBe(third);
     settle(pool);
   });
 
   it('with short leases that takes over from one with long leases waits for the long ones', () => {
     const pool = emptyPool({ managers: 2 });
-    const { world, network, logNetwork, checker, channels } = pool;
+    const { world, network, log, checker, channels } = pool;
     const [, second] = pool.managers as [ManagerNode, ManagerNode];
     const long = resolveDurations({ leaseMs: 60_000, leaderLeaseMs: pool.durations.leaderLeaseMs });
     // In place of the first, which never starts.
-    const first = new ManagerNode(
+    const first: ManagerNode = new ManagerNode(
       { world, network, observer: checker, durations: long, managers: ['manager-1', 'manager-2'], channels },
       {
         name: 'manager-1',
@@ -294,10 +272,7 @@ describe('a Manager', () => {
           compactEveryBatches: 64,
         },
         openLog: (runtime, strayed) =>
-          new SimulatedLog(runtime, runtime.transport(logNetwork), {
-            ...{ leaderLeaseMs: long.leaderLeaseMs, retryMs: 500, pollMs: long.leaderLeaseMs },
-            strayed,
-          }),
+          log.open(first.process, runtime, { leaderLeaseMs: long.leaderLeaseMs, retryMs: 500, strayed }),
       },
     );
     first.process.start();
@@ -386,14 +361,7 @@ describe('an owner that leaves', () => {
     const pool = quietPool({ ...slowLog, owners: 1 });
     const journal = new Journal(pool);
     const node = pool.addOwner('brief');
-    const isJoining = ({ body }: (typeof journal.saidToLog)[number]['message']) =>
-      'ask' in body &&
-      body.ask === 'append' &&
-      decodeBatch(body.batch.bytes).pools.some(({ records }) =>
-        records.some((record) => record.kind === 'join' && record.member.name === node.name),
-      );
-    const isWritten = () => journal.saidToLog.some(({ message }) => isJoining(message));
-    pool.until('its joining is being written', isWritten, 5_000);
+    pool.until('its joining is being written', () => leaderOf(pool).isWriting, 5_000);
     expect(isMember(pool, node)).toBe(false);
     node.leave();
     leavesInOrder(pool, node);

@@ -3,15 +3,15 @@
  * were sent, what look-ups reported as lost, what owners were told to do, and every commit.
  */
 
-import type { LogMessage } from '../../../log/simulated-messages.ts';
 import type { RangeSet } from '../../../runtime/keys/range-set.ts';
 import type { Network } from '../../../sim/network.ts';
-import type { LossReason } from '../../lookup/lookup.ts';
-import type { Report, Update } from '../../messages.ts';
-import type { OwnerEffect } from '../../owner/owner.ts';
-import { type Batch, decodeBatch } from '../../state.ts';
-import type { TableRecord } from '../../table.ts';
+import type { LossReason } from '../../core/lookup/lookup.ts';
+import type { Report, Update } from '../../core/messages.ts';
+import type { OwnerEffect } from '../../core/owner/owner.ts';
+import { type Batch, decodeBatch } from '../../core/state.ts';
+import type { TableRecord } from '../../core/table.ts';
 import type { PoolMessage } from '../nodes.ts';
+import type { Asked } from '../pool-log.ts';
 import type { PoolWorld } from '../pool-world.ts';
 
 export interface Said<Message> {
@@ -40,17 +40,30 @@ export interface Commit {
   readonly batch: Batch;
 }
 
+/** A request to the log, at the instant before etcd carried it out. */
+export interface AskedOfLog {
+  readonly atMs: number;
+  readonly from: string;
+  readonly asked: Asked;
+}
+
 export class Journal {
   readonly said: readonly Said<PoolMessage>[];
-  readonly saidToLog: readonly Said<LogMessage>[];
+  readonly askedOfLog: AskedOfLog[] = [];
   readonly told: Told[] = [];
   readonly turns: Turn[] = [];
   readonly commits: Commit[] = [];
+  /** The positions up to which snapshots replaced the log. */
+  readonly compactions: number[] = [];
 
   constructor(pool: PoolWorld) {
-    const { world, network, logNetwork, checker, engine } = pool;
+    const { world, network, checker, log } = pool;
     this.said = wiretap(network);
-    this.saidToLog = wiretap(logNetwork);
+    const { onAsk } = log;
+    log.onAsk = (from, asked) => {
+      this.askedOfLog.push({ atMs: world.trueMs, from, asked });
+      onAsk(from, asked);
+    };
     const { lookupLost, ownerChanged } = checker;
     checker.lookupLost = (node, effect) => {
       this.told.push({ atMs: world.trueMs, lookup: node.name, ranges: effect.ranges, why: effect.why });
@@ -60,10 +73,11 @@ export class Journal {
       this.turns.push({ atMs: world.trueMs, owner: node.name, effect });
       ownerChanged.call(checker, node, effect);
     };
-    const { onCommit } = engine;
-    engine.onCommit = (batch, term) => {
+    log.onCompact = (upTo) => void this.compactions.push(upTo);
+    const { onCommit } = log;
+    log.onCommit = (batch) => {
       this.commits.push({ atMs: world.trueMs, position: batch.position, batch: decodeBatch(batch.bytes) });
-      onCommit(batch, term);
+      onCommit(batch);
     };
   }
 

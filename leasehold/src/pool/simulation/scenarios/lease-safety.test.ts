@@ -5,7 +5,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { SimClock } from '../../../sim/clock.ts';
-import { clockRateBound, PAPER_DURATIONS, resolveDurations } from '../../options.ts';
+import { clockRateBound, PAPER_DURATIONS, resolveDurations } from '../../core/options.ts';
 import type { OwnerNode } from '../nodes.ts';
 import { PoolWorld } from '../pool-world.ts';
 import { FencedRegister } from './fenced-register.ts';

@@ -3,12 +3,12 @@
  * clocks run at one rate, and owners and look-ups are there and content before the scenario begins.
  */
 
-import { keyPosition } from '../../../runtime/keys/hash.ts';
-import type { Position } from '../../../runtime/keys/position.ts';
+import { keyHash } from '../../../runtime/keys/hash.ts';
+import type { Hash } from '../../../runtime/keys/position.ts';
 import { RangeSet } from '../../../runtime/keys/range-set.ts';
 import { BrokenPromise } from '../../../sim/world.ts';
-import { resolveDurations } from '../../options.ts';
-import { consistentHashing } from '../../policy/consistent-hashing.ts';
+import { resolveDurations } from '../../core/options.ts';
+import { consistentHashing } from '../../core/policy/consistent-hashing.ts';
 import type { LookupNode, ManagerNode, OwnerNode } from '../nodes.ts';
 import { PoolWorld, type PoolWorldOptions } from '../pool-world.ts';
 
@@ -77,18 +77,18 @@ export function leaderOf(pool: PoolWorld): ManagerNode {
 }
 
 /** So many keys, all over the ring. */
-export const sampleKeys = (count: number): readonly Position[] =>
-  Array.from({ length: count }, (_, index) => keyPosition(`key ${index}`));
+export const sampleKeys = (count: number): readonly Hash[] =>
+  Array.from({ length: count }, (_, index) => keyHash(`key ${index}`));
 
 /** A key that this owner may act for now. */
-export function keyOf(node: OwnerNode): Position {
+export function keyOf(node: OwnerNode): Hash {
   const key = sampleKeys(1_000).find((position) => node.check(position) !== undefined);
   if (key === undefined) throw new Error(`${node.name} has none of the sampled keys`);
   return key;
 }
 
 /** The number under which this owner may act for a key, which it may. */
-export function numberOf(node: OwnerNode, key: Position): number {
+export function numberOf(node: OwnerNode, key: Hash): number {
   const number = node.check(key);
   if (number === undefined) throw new Error(`${node.name} does not have ${key}`);
   return number;
@@ -97,7 +97,7 @@ export function numberOf(node: OwnerNode, key: Position): number {
 /** Who has a key, and under which number, as the log has it. */
 export function truthOf(
   pool: PoolWorld,
-  key: Position,
+  key: Hash,
 ): { readonly owner: string | undefined; readonly number: number } {
   const [segment] = pool.checker.truth.pool('pool').overlapping({ start: key, end: key + 1n });
   if (segment === undefined) throw new Error(`nothing is known of ${key}`);
@@ -108,11 +108,11 @@ export function truthOf(
 export const holdingsOf = (node: OwnerNode): RangeSet => RangeSet.of(node.core?.held ?? []);
 
 /** Who may act for a key now. */
-export const actors = (pool: PoolWorld, key: Position): OwnerNode[] =>
+export const actors = (pool: PoolWorld, key: Hash): OwnerNode[] =>
   pool.owners.filter((node) => node.check(key) !== undefined);
 
 /** The owner other than this one that may act for a key, once there is one. */
-export function nextActor(pool: PoolWorld, key: Position, not: OwnerNode, withinMs: number): OwnerNode {
+export function nextActor(pool: PoolWorld, key: Hash, not: OwnerNode, withinMs: number): OwnerNode {
   const others = () => pool.owners.filter((node) => node !== not && node.check(key) !== undefined);
   pool.until(`somebody other than ${not.name} has the key`, () => others().length > 0, withinMs);
   return others()[0] as OwnerNode;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { resolveDurations, takeoverHoldMs } from '../../options.ts';
+import { resolveDurations, takeoverHoldMs } from '../../core/options.ts';
 import type { ManagerNode } from '../nodes.ts';
 import { backup } from './backup.ts';
 import { cutOff, keyOf, leaderOf, quietPool, sampleKeys, settle, when } from './quiet-pool.ts';
@@ -18,7 +18,7 @@ describe('a store restored from a backup', () => {
     restore();
     pool.until('it has halted', () => manager.halted !== undefined, pool.durations.leaderChangeMs);
     pool.run(pool.durations.holdMs);
-    pool.engine.jump(100, 1_000);
+    pool.log.jump(100, 1_000);
     manager.process.restart();
     settle(pool);
   });
@@ -32,8 +32,8 @@ describe('a store restored from a backup', () => {
     restore();
     pool.until('it has halted', () => manager.halted !== undefined, pool.durations.leaderChangeMs);
     pool.run(pool.durations.holdMs);
-    pool.logNetwork.setFaults({ delayMs: [1_000, 1_000] }); // Owners report before it is elected.
-    pool.engine.jump(100, 1_000);
+    for (const { name } of pool.managers) pool.log.delayAnswers(name, [1_000, 1_000]); // Owners report before it is elected.
+    pool.log.jump(100, 1_000);
     manager.process.restart();
     pool.run(pool.durations.leaderChangeMs);
     expect(manager.halted).toBeUndefined();
@@ -52,7 +52,7 @@ describe('a store restored from a backup', () => {
     cutOff(pool, pool.owner('owner-3'));
     const tenures = new Tenures(pool, sampleKeys(64));
     pool.checker.owners = [];
-    pool.engine.jump(100, 1_000);
+    pool.log.jump(100, 1_000);
     manager.process.restart();
     pool.run(10_000);
     expect(tenures.overlaps()).toEqual([]);
@@ -105,7 +105,7 @@ describe('a store restored from a backup', () => {
       const tenures = new Tenures(pool, sampleKeys(64));
       restore();
       pool.run(waitMs);
-      pool.engine.jump(100, 1_000);
+      pool.log.jump(100, 1_000);
       brief.process.start();
       pool.run(2 * takeoverHoldMs(long));
       return tenures.overlaps();

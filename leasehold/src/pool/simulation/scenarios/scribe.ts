@@ -5,10 +5,9 @@
 
 import { assert } from '../../../runtime/assert.ts';
 import type { Leadership } from '../../../log/log.ts';
-import { SimulatedLog } from '../../../log/simulated-log.ts';
 import { SimProcess } from '../../../sim/process.ts';
-import { encodeBatch, encodeSnapshot } from '../../state.ts';
-import type { TableRecord } from '../../table.ts';
+import { encodeBatch, encodeSnapshot } from '../../core/state.ts';
+import type { TableRecord } from '../../core/table.ts';
 import type { PoolWorld } from '../pool-world.ts';
 
 export class Scribe {
@@ -23,8 +22,7 @@ export class Scribe {
     this.process = new SimProcess(pool.world, {
       name: 'scribe',
       start: (runtime) => {
-        const options = { leaderLeaseMs, retryMs, pollMs: leaderLeaseMs };
-        new SimulatedLog(runtime, runtime.transport(pool.logNetwork), options).campaign('scribe', {
+        pool.log.open(this.process, runtime, { leaderLeaseMs, retryMs }).campaign('scribe', {
           elected: (leadership) => {
             this.#leadership = leadership;
           },
@@ -43,7 +41,7 @@ export class Scribe {
   write(...records: readonly TableRecord[]): number {
     const leadership = this.#leadership;
     assert(leadership !== undefined, 'the scribe was deposed');
-    const position = this.#pool.engine.head + 1;
+    const position = this.#pool.log.head + 1;
     const bytes = encodeBatch({
       term: leadership.term,
       leader: 'scribe',
@@ -51,7 +49,7 @@ export class Scribe {
       pools: [{ pool: 'pool', records }],
     });
     leadership.append({ position, bytes }, () => {});
-    this.#pool.until('it is written', () => this.#pool.engine.head === position, 1_000);
+    this.#pool.until('it is written', () => this.#pool.log.head === position, 1_000);
     this.#pool.run(50);
     return position;
   }

@@ -3,12 +3,12 @@
  * `(key, owner, number, from, to)`, taken after every event, and the sweep over it.
  */
 
-import { highOf, lowOf, type Position } from '../../../runtime/keys/position.ts';
+import { highOf, lowOf, type Hash } from '../../../runtime/keys/position.ts';
 import type { OwnerNode } from '../nodes.ts';
 import type { PoolWorld } from '../pool-world.ts';
 
 export interface Tenure {
-  readonly key: Position;
+  readonly key: Hash;
   readonly incarnation: string;
   readonly number: number;
   readonly fromMs: number;
@@ -19,18 +19,18 @@ export interface Tenure {
 
 export class Tenures {
   readonly #pool: PoolWorld;
-  readonly #keys: readonly Position[];
+  readonly #keys: readonly Hash[];
   readonly #all: Tenure[] = [];
   readonly #open = new Map<string, Tenure>();
 
-  constructor(pool: PoolWorld, keys: readonly Position[]) {
+  constructor(pool: PoolWorld, keys: readonly Hash[]) {
     this.#pool = pool;
     this.#keys = keys;
     pool.world.afterEach(() => this.#look());
     this.#look();
   }
 
-  of(key: Position): readonly Tenure[] {
+  of(key: Hash): readonly Tenure[] {
     return this.#all.filter((tenure) => tenure.key === key);
   }
 
@@ -50,7 +50,7 @@ export class Tenures {
     for (const node of this.#pool.owners) for (const key of this.#keys) this.#lookAt(node, key);
   }
 
-  #lookAt(node: OwnerNode, key: Position): void {
+  #lookAt(node: OwnerNode, key: Hash): void {
     const { trueMs } = this.#pool.world;
     const name = `${node.name} ${key}`;
     const number = node.check(key);
@@ -75,7 +75,7 @@ export class Tenures {
 }
 
 /** When the lease under which an owner has a key runs out, by true time, if nothing renews it. */
-export function leaseEndMs(node: OwnerNode, key: Position): number {
+export function leaseEndMs(node: OwnerNode, key: Hash): number {
   const piece = node.core?.pieceAt(highOf(key), lowOf(key));
   return piece === undefined ? Number.NEGATIVE_INFINITY : node.process.trueMsOf(piece.until);
 }

@@ -5,24 +5,26 @@
  *    `guard` promises that to its caller by the check at the end: the key was held all along.
  *  - `numbers-grow`: of two successes on one position, the later one does not have the lower number.
  *  - `memory-is-current`: a `LeasedMap` returns no entry if another incarnation has succeeded on the key since.
+ *  - `versions-never-return`: `replace` finds no version again that another incarnation's entry has, or has had since.
  *  - `upcalls-in-order`: work begins only on keys for which `onGrant` has resolved, and neither `onRevoke` nor `onLost` was
  *    called since.
  *  - `answered`: every call of `guard` comes to an end, unless its process has.
  */
 
-import type { Position } from '../../../runtime/keys/position.ts';
+import type { Hash } from '../../../runtime/keys/position.ts';
 import type { World } from '../../../sim/world.ts';
 
 export const PROMISES: readonly string[] = [
   'one-at-a-time',
   'numbers-grow',
   'memory-is-current',
+  'versions-never-return',
   'upcalls-in-order',
   'answered',
 ];
 
 export interface Work {
-  readonly position: Position;
+  readonly position: Hash;
   /** The incarnation that works. */
   readonly by: string;
   readonly number: number;
@@ -36,9 +38,18 @@ export interface Remembered {
   readonly atMs: number;
 }
 
+/** The version of an entry, as an incarnation saw it. */
+export interface SeenVersion extends Remembered {
+  readonly version: string;
+}
+
+/** How many versions of a key are tried again. */
+const VERSIONS = 20;
+
 export class Ledger {
   readonly #world: World;
-  readonly #successes = new Map<Position, Work[]>();
+  readonly #successes = new Map<Hash, Work[]>();
+  readonly #versions = new Map<Hash, SeenVersion[]>();
 
   constructor(world: World) {
     this.#world = world;
@@ -57,9 +68,32 @@ export class Ledger {
     this.#world.count('work done');
   }
 
-  remembers(position: Position, reader: string, { by, atMs }: Remembered): void {
+  saw(position: Hash, seen: SeenVersion): void {
+    this.#versions.set(position, [...(this.#versions.get(position) ?? []), seen].slice(-VERSIONS));
+  }
+
+  someVersion(position: Hash, chance: number): SeenVersion | undefined {
+    const seen = this.#versions.get(position) ?? [];
+    return seen[Math.floor(chance * seen.length)];
+  }
+
+  replaced(position: Hash, by: string, seen: SeenVersion): void {
+    this.#world.count('entries replaced by version');
+    const later = this.#laterThan(position, seen);
+    if (by === seen.by && later === undefined) return;
+    throw this.#world.broken(
+      'versions-never-return',
+      `${by} replaced version ${seen.version}, which ${seen.by} saw at ${seen.atMs}${later === undefined ? '' : `, although ${shown(later)}`}`,
+    );
+  }
+
+  #laterThan(position: Hash, { by, atMs }: Remembered): Work | undefined {
+    return this.#successes.get(position)?.find((work) => work.by !== by && work.endedAtMs > atMs);
+  }
+
+  remembers(position: Hash, reader: string, { by, atMs }: Remembered): void {
     this.#world.count('entries found');
-    const later = this.#successes.get(position)?.find((work) => work.by !== by && work.endedAtMs > atMs);
+    const later = this.#laterThan(position, { by, atMs });
     if (later === undefined) return;
     throw this.#world.broken(
       'memory-is-current',

@@ -2,7 +2,8 @@
 
 import type { Mutant } from '../../../sim/simulation.ts';
 
-const POOL_OWNER = 'pool/shell/pool-owner.ts';
+const LEASED_MAP = 'pool/shell/state/leased-map.ts';
+const POOL_OWNER = 'pool/shell/owner/pool-owner.ts';
 
 export const mutants: readonly Mutant[] = [
   {
@@ -11,16 +12,16 @@ export const mutants: readonly Mutant[] = [
     story:
       'Guarded work outlasts its lease, and guard hands its result over as if the key had been held all along.',
     file: POOL_OWNER,
-    from: '    if (!held.isContinuous()) throw new LeaseLostError(key, held.number);\n',
+    from: '    if (!held.isHeld()) throw leaseLost(key, held.number);\n',
     to: '',
   },
   {
     name: 'queue-by-the-key-as-given',
     promise: 'one-at-a-time',
     story: 'A key and its own position queue separately, and two pieces of work on one key run at once.',
-    file: 'pool/shell/key-queue.ts',
-    from: 'const position = keyPosition(key);',
-    to: 'const position = key as never as Position;',
+    file: 'pool/shell/owner/key-queue.ts',
+    from: 'const position = keyHash(key);',
+    to: 'const position = key as never as Hash;',
   },
   {
     name: 'served-before-it-is-loaded',
@@ -43,7 +44,7 @@ export const mutants: readonly Mutant[] = [
     name: 'turn-not-passed-on',
     promise: 'answered',
     story: 'Work ends, and the call that waits for the key is not woken.',
-    file: 'pool/shell/key-queue.ts',
+    file: 'pool/shell/owner/key-queue.ts',
     from: "      next.end('turn');\n      return;\n",
     to: '      return;\n',
   },
@@ -51,15 +52,34 @@ export const mutants: readonly Mutant[] = [
     name: 'map-returns-any-entry',
     promise: 'memory-is-current',
     story: 'A LeasedMap returns an entry although another owner may have changed the state since.',
-    file: 'pool/shell/leased-map.ts',
-    from: 'if (entry === undefined || this.#isContinuous(held.key, entry.number)) return entry?.value;',
-    to: 'if (entry === undefined || held.isContinuous()) return entry?.value;',
+    file: LEASED_MAP,
+    from: 'return found?.since === since ? found : undefined;',
+    to: 'return found;',
+  },
+  {
+    name: 'shared-map-read-after-its-span-returned',
+    promise: 'memory-is-current',
+    story:
+      'Keys come back, and their new partition takes over the Map of the old one, in which entries of the time before are left.',
+    file: 'pool/shell/state/partitions.ts',
+    from: 'fresh ??= new Partition(since);',
+    to: 'fresh ??= Object.assign(new Partition<T>(since), row.value && { entries: row.value.entries });',
+  },
+  {
+    name: 'version-without-the-number',
+    promise: 'versions-never-return',
+    story: 'A version counts the changes in one process alone, and another owner counts the same.',
+    file: LEASED_MAP,
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is source text.
+    from: '`${entry.number}.${entry.count}`',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is source text.
+    to: '`${entry.count}`',
   },
   {
     name: 'numbers-wrap-around',
     promise: 'numbers-grow',
     story: 'The number of a grant is kept in too few bits, so a later owner works under a lower number.',
-    file: 'pool/table.ts',
+    file: 'pool/core/table.ts',
     from: '} owns it`);\n  return { ...row, owner, number: position,',
     to: '} owns it`);\n  return { ...row, owner, number: 1 + (position % 64),',
   },

@@ -1,20 +1,22 @@
 /**
  * One application as a simulated process: the production `PoolOwner` on a simulated clock and network, that loads and
- * flushes by upcalls, guards work on a few keys, keeps entries in a `LeasedMap` and watches the signals of its handles.
+ * flushes by upcalls, guards work on a few keys, keeps entries in leased maps, replaces them by version, and watches the signals of its handles.
  */
 
+import { ClosedError, LeaseLostError, NotOwnerError } from '../../../runtime/errors.ts';
 import { silent } from '../../../runtime/logger.ts';
-import { type Key, keyPosition } from '../../../runtime/keys/hash.ts';
-import type { Position } from '../../../runtime/keys/position.ts';
+import { type Key, keyHash } from '../../../runtime/keys/hash.ts';
+import type { Hash } from '../../../runtime/keys/position.ts';
 import type { RangeSet } from '../../../runtime/keys/range-set.ts';
 import { later } from '../../../runtime/time.ts';
 import type { SimClock } from '../../../sim/clock.ts';
 import { SimProcess, type SimRuntime } from '../../../sim/process.ts';
-import type { FromManager } from '../../messages.ts';
-import { ClosedError, LeaseLostError, NotOwnerError } from '../../shell/errors.ts';
-import type { HeldKey } from '../../shell/held-keys.ts';
-import { LeasedMap } from '../../shell/leased-map.ts';
-import { PoolOwner } from '../../shell/pool-owner.ts';
+import type { FromManager } from '../../core/messages.ts';
+
+import type { HeldKey } from '../../shell/owner/held-keys.ts';
+import { LeasedMap } from '../../shell/state/leased-map.ts';
+import { resolveLeasedMap } from '../../shell/state/leased-map-options.ts';
+import { PoolOwner } from '../../shell/owner/pool-owner.ts';
 import type { NodeDependencies } from '../nodes.ts';
 import type { Ledger, Remembered, Work } from './ledger.ts';
 
@@ -35,6 +37,8 @@ export interface ShellOwnerOptions {
 
 /** How many calls an application makes side by side. */
 const CALLERS = 4;
+/** Fewer entries than there are keys. */
+const SMALL = 3;
 
 type Serving = 'loading' | 'ready' | 'asked back';
 
@@ -62,11 +66,11 @@ export class ShellOwner {
 
   /** Whether this application can work on the key now. */
   serves(key: Key): boolean {
-    return this.process.running && this.#owner?.checkLeaseNow(key) !== undefined;
+    return this.process.running && this.#owner?.check(key) !== undefined;
   }
 
   leave(): void {
-    this.process.perform(() => void this.#owner?.leave().catch((error) => this.#options.failed(error)));
+    this.process.perform(() => void this.#owner?.close().catch((error) => this.#options.failed(error)));
   }
 
   #start(runtime: SimRuntime, incarnation: string): void {
@@ -74,7 +78,7 @@ export class ShellOwner {
     const { name, keys } = this.#options;
     this.#calls.clear();
     const transport = runtime.transport(network);
-    const serving = new Map<Position, Serving>();
+    const serving = new Map<Hash, Serving>();
     const owner = new PoolOwner({
       ...{ durations, runtime, logger: silent, addresses: { current: managers } },
       identity: { pool: 'pool', incarnation, name, url: `http://${name}`, proof: undefined },
@@ -91,17 +95,21 @@ export class ShellOwner {
     });
     this.#owner = owner;
     // Of the second map the owner does not know, so no entry is ever freed there: only the check protects its readers.
-    const unfreed = new LeasedMap<Remembered>((key, number) => owner.checkLeaseContinuous(key, number));
-    const maps = [owner.leasedMap<Remembered>(), unfreed];
-    const tracked = { runtime, owner, maps, serving, incarnation };
+    const unfreed = new LeasedMap<Remembered>({
+      ...{ name: undefined, leases: owner.leases, runtime, freezes: false },
+      settings: resolveLeasedMap(undefined, {}),
+    });
+    const small = { ttlMs: this.#options.idleMs, maxEntries: SMALL, whenFull: 'evict' } as const;
+    const freed = [owner.leasedMap<Remembered>(), owner.leasedMap<Remembered>('small', small)];
+    const tracked: Tracked = { runtime, owner, maps: [unfreed, ...freed], serving, incarnation };
     for (let caller = 0; caller < CALLERS; caller += 1) void this.#call(tracked, keys);
   }
 
   /** Loads and flushes, each of which takes a while, and notes what may be worked on. */
-  #application(runtime: SimRuntime, serving: Map<Position, Serving>) {
+  #application(runtime: SimRuntime, serving: Map<Hash, Serving>) {
     const { keys, upcallMs } = this.#options;
     const { world } = this.#around;
-    const positions = keys.map((key) => keyPosition(key));
+    const positions = keys.map((key) => keyHash(key));
     const note = (ranges: RangeSet, to: Serving | undefined, from?: Serving): void => {
       for (const position of positions) {
         if (!ranges.has(position) || (from !== undefined && serving.get(position) !== from)) continue;
@@ -135,7 +143,7 @@ export class ShellOwner {
     for (;;) {
       await pause(runtime, this.#options.idleMs);
       const text = keys[Math.floor(runtime.random() * keys.length)] as string;
-      const key: Key = runtime.random() < 0.5 ? text : keyPosition(text);
+      const key: Key = runtime.random() < 0.5 ? text : keyHash(text);
       const call = {};
       this.#calls.set(call, world.trueMs);
       let work: Work | undefined;
@@ -158,7 +166,7 @@ export class ShellOwner {
 
   #begin({ serving, incarnation }: Tracked, { key, number }: HeldKey): Work {
     const { world } = this.#around;
-    const position = keyPosition(key);
+    const position = keyHash(key);
     const state = serving.get(position);
     if (state !== 'ready')
       throw world.broken(
@@ -172,19 +180,28 @@ export class ShellOwner {
     const { ledger, workMs } = this.#options;
     for (const map of maps) {
       const found = map.get(held);
-      if (found !== undefined) ledger.remembers(keyPosition(held.key), incarnation, found);
+      if (found !== undefined) ledger.remembers(keyHash(held.key), incarnation, found);
     }
     await pause(runtime, workMs, held.signal);
     const own = { by: incarnation, atMs: this.#around.world.trueMs };
-    if (runtime.random() < 0.7) for (const map of maps) map.set(held, own);
+    // Some work asks nothing more, so that only `guard` can find that its lease is lost.
+    if (runtime.random() >= 0.7) return;
+    for (const map of maps) map.set(held, own);
+    const [map] = maps;
+    const position = keyHash(held.key);
+    const seen = ledger.someVersion(position, runtime.random());
+    const version = map.versionOf(held);
+    if (version !== undefined) ledger.saw(position, { ...own, version });
+    if (seen !== undefined && map.replace(held, own, { ifVersion: seen.version }))
+      ledger.replaced(position, incarnation, seen);
   }
 }
 
 interface Tracked {
   readonly runtime: SimRuntime;
   readonly owner: PoolOwner;
-  readonly maps: readonly LeasedMap<Remembered>[];
-  readonly serving: ReadonlyMap<Position, Serving>;
+  readonly maps: readonly [LeasedMap<Remembered>, ...LeasedMap<Remembered>[]];
+  readonly serving: ReadonlyMap<Hash, Serving>;
   readonly incarnation: string;
 }
 

@@ -3,7 +3,7 @@
  * and with clocks that drift. At the end all comes right, and every key is served by one of them.
  */
 
-import { consistentHashing } from '../../policy/consistent-hashing.ts';
+import { consistentHashing } from '../../core/policy/consistent-hashing.ts';
 import { Random } from '../../../sim/random.ts';
 import { drawDurations } from '../drawn-world.ts';
 import { PoolWorld } from '../pool-world.ts';

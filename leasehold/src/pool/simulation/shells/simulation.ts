@@ -3,7 +3,6 @@
 import {
   outcomeOfAsync,
   type SeedOutcome,
-  shortfalls,
   type Simulation,
   type SimulationOptions,
 } from '../../../sim/simulation.ts';
@@ -12,7 +11,7 @@ import { mutants } from './mutants.ts';
 import { ShellsChaos } from './shells-chaos.ts';
 
 /** What a run of many seeds must contain, on average, to prove anything. */
-const ENOUGH: Readonly<Record<string, number>> = {
+const FLOORS: Readonly<Record<string, number>> = {
   'work done': 50,
   'work lost': 1,
   'entries found': 20,
@@ -30,6 +29,6 @@ export const simulation: Omit<Simulation, 'run'> & {
     const chaos = new ShellsChaos(seed, trace);
     return outcomeOfAsync(chaos.pool.world, seed, () => chaos.run());
   },
-  tooLittle: (totals, seeds) => shortfalls(ENOUGH, totals, seeds),
+  floors: FLOORS,
   mutants,
 };

@@ -1,8 +1,8 @@
 /** What befalls Managers that elect each other: most of it the one that leads. Times are in leases of the group. */
 
-import { InvalidOptionError } from '../../../runtime/errors.ts';
-import type { ManagerSettings, PoolSettings } from '../../manager/settings.ts';
-import { type ResolvedDurations, resolveDurations, takeoverHoldMs } from '../../options.ts';
+import { InvalidArgumentError } from '../../../runtime/errors.ts';
+import type { ManagerSettings, PoolSettings } from '../../core/manager/settings.ts';
+import { type ResolvedDurations, resolveDurations, takeoverHoldMs } from '../../core/options.ts';
 import type { Fate } from '../fate.ts';
 import type { ManagerNode } from '../nodes.ts';
 import type { SoftWorld } from './soft-world.ts';
@@ -83,7 +83,7 @@ export class GroupFaults {
       node.configure(told);
       world.count('settings changed');
     } catch (error) {
-      if (!(error instanceof InvalidOptionError)) throw error;
+      if (!(error instanceof InvalidArgumentError)) throw error;
       world.count('settings refused');
       return;
     }

@@ -7,7 +7,7 @@
  * changes, and never one that is a majority by itself.
  */
 
-import type { View } from '../../../flease/view.ts';
+import type { View } from '../../../flease/core/view.ts';
 import type { Random } from '../../../sim/random.ts';
 import type { ManagerNode } from '../nodes.ts';
 import type { SoftWorld } from './soft-world.ts';

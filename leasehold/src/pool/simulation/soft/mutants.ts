@@ -4,12 +4,12 @@
 
 import type { Mutant } from '../../../sim/simulation.ts';
 
-const SETTINGS = 'pool/manager/settings.ts';
-const LEADER = 'pool/manager/leader.ts';
-const SOFT_LOG = 'flease/soft-log.ts';
-const CANDIDATE = 'flease/candidate.ts';
-const PEER_TABLE = 'flease/peer-table.ts';
-const OPTIONS = 'flease/options.ts';
+const SETTINGS = 'pool/core/manager/settings.ts';
+const LEADER = 'pool/core/manager/leader.ts';
+const SOFT_LOG = 'flease/core/soft-log.ts';
+const CANDIDATE = 'flease/core/candidate.ts';
+const PEER_TABLE = 'flease/core/peer-table.ts';
+const OPTIONS = 'flease/core/options.ts';
 
 export const mutants: readonly Mutant[] = [
   {

@@ -1,13 +1,13 @@
 /** A member of a group in the process of a Manager, with the same core and the same driver as in a real one. */
 
-import { Candidate } from '../../../flease/candidate.ts';
-import type { HeldLease } from '../../../flease/held-lease.ts';
-import { FleaseDriver } from '../../../flease/driver.ts';
-import type { Member, MemberEvent } from '../../../flease/member.ts';
-import type { Packet } from '../../../flease/messages.ts';
-import type { ResolvedFleaseDurations } from '../../../flease/options.ts';
-import type { Electorate } from '../../../flease/soft-log.ts';
-import type { View } from '../../../flease/view.ts';
+import { Candidate } from '../../../flease/core/candidate.ts';
+import type { HeldLease } from '../../../flease/core/held-lease.ts';
+import { DrivenMember } from '../../../flease/core/driven-member.ts';
+import type { Member, MemberEvent } from '../../../flease/core/member.ts';
+import type { Packet } from '../../../flease/core/messages.ts';
+import type { ResolvedFleaseDurations } from '../../../flease/core/options.ts';
+import type { Electorate } from '../../../flease/core/soft-log.ts';
+import type { View } from '../../../flease/core/view.ts';
 import type { Network } from '../../../sim/network.ts';
 import type { SimRuntime } from '../../../sim/process.ts';
 
@@ -37,7 +37,7 @@ export function simulatedElectorate(
   const soon = (callback: () => void): void => {
     runtime.wakeAt(runtime.now(), callback);
   };
-  const driver = new FleaseDriver({
+  const driver = new DrivenMember({
     settings: {
       ...{ group: 'group', id, durations, view },
       incarnation: 1 + Math.floor(runtime.random() * INCARNATIONS),
@@ -75,15 +75,15 @@ export function simulatedElectorate(
             requests += 1;
             const request = requests;
             waiting.set(request, granted);
-            driver.input((member, reading) =>
-              member.request(RESOURCE, { kind: 'acquire', id: request }, reading),
+            driver.input((reading) =>
+              driver.member.request(RESOURCE, { kind: 'acquire', id: request }, reading),
             );
             return () => {
               waiting.delete(request);
-              driver.input((member, reading) => member.cancel(RESOURCE, request, reading));
+              driver.input((reading) => driver.member.cancel(RESOURCE, request, reading));
             };
           },
-          release: (held) => driver.input((member, reading) => member.release(held, reading)),
+          release: (held) => driver.input((reading) => driver.member.release(held, reading)),
         },
         events,
       );

@@ -3,11 +3,16 @@
  *
  *  - *hostile*: whatever can go wrong goes wrong, settings and the group change, and at the end all comes right.
  *  - *lowered*: an operator restarts the Managers one by one with a smaller `takeoverMs`, against the advice. While they hear each
- *    other that is covered: the restarted ones learn of the larger number (`flease/peer-table.ts`).
+ *    other that is covered: the restarted ones learn of the larger number (`flease/core/peer-table.ts`).
  */
 
 import { Random } from '../../../sim/random.ts';
-import { clockRateBound, type ResolvedDurations, resolveDurations, takeoverHoldMs } from '../../options.ts';
+import {
+  clockRateBound,
+  type ResolvedDurations,
+  resolveDurations,
+  takeoverHoldMs,
+} from '../../core/options.ts';
 import { Fate } from '../fate.ts';
 import { MemberFaults } from '../member-faults.ts';
 import { GroupFaults } from './group-faults.ts';
@@ -25,7 +30,7 @@ export class SoftChaos {
 
   constructor(seed: number, trace: boolean) {
     const dice = new Random(seed).fork('soft chaos');
-    this.#isLowered = dice.chance(0.1);
+    this.#isLowered = dice.chance(0.18);
     const leaseMs = dice.between(1_500, 4_000);
     const durations = drawPalette(dice, leaseMs);
     const leaderLeaseMs = Math.min(...durations.map((one) => one.leaderLeaseMs));
@@ -159,6 +164,6 @@ function drawDurations(dice: Random, leaseMs: number): ResolvedDurations {
     leaderLeaseMs: leaseMs * dice.between(0.2, 0.5),
     holdMs: leaseMs * dice.between(1.02, 1.25),
     staleAfterMs: leaseMs * dice.between(1, 6),
-    revokeWithinMs: leaseMs * dice.between(0.1, 0.5),
+    revokeTimeoutMs: leaseMs * dice.between(0.1, 0.5),
   });
 }

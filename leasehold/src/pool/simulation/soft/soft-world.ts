@@ -8,20 +8,20 @@
  */
 
 import { Timekeeping, type Timekept } from '../../../flease/simulation/timekeeping.ts';
-import type { Member } from '../../../flease/member.ts';
-import type { Packet } from '../../../flease/messages.ts';
-import { type ResolvedFleaseDurations, resolveFleaseDurations } from '../../../flease/options.ts';
-import { SoftLog } from '../../../flease/soft-log.ts';
+import type { Member } from '../../../flease/core/member.ts';
+import type { Packet } from '../../../flease/core/messages.ts';
+import { type ResolvedFleaseDurations, resolveFleaseDurations } from '../../../flease/core/options.ts';
+import { SoftLog } from '../../../flease/core/soft-log.ts';
 import type { FencedLog, Leadership } from '../../../log/log.ts';
 import { SimClock } from '../../../sim/clock.ts';
 import { type LinkFaults, Network } from '../../../sim/network.ts';
 import type { SimRuntime } from '../../../sim/process.ts';
 import type { Random } from '../../../sim/random.ts';
 import { World } from '../../../sim/world.ts';
-import type { PoolSettings } from '../../manager/settings.ts';
-import { type ResolvedDurations, resolveDurations, takeoverHoldMs } from '../../options.ts';
-import { consistentHashing } from '../../policy/consistent-hashing.ts';
-import type { Policy } from '../../policy/policy.ts';
+import type { PoolSettings } from '../../core/manager/settings.ts';
+import { type ResolvedDurations, resolveDurations, takeoverHoldMs } from '../../core/options.ts';
+import { consistentHashing } from '../../core/policy/consistent-hashing.ts';
+import type { Policy } from '../../core/policy/policy.ts';
 import { type Bounds, boundsOf } from '../bounds.ts';
 import { Checker } from '../checker.ts';
 import type { FatedWorld } from '../fate.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Position } from '../../../runtime/keys/position.ts';
-import { resolveDurations, takeoverHoldMs } from '../../options.ts';
+import type { Hash } from '../../../runtime/keys/position.ts';
+import { resolveDurations, takeoverHoldMs } from '../../core/options.ts';
 import type { OwnerNode } from '../nodes.ts';
 import { SoftWorld, type SoftWorldOptions } from './soft-world.ts';
 
@@ -15,7 +15,7 @@ function quiet(options: Partial<SoftWorldOptions> = {}): SoftWorld {
   return soft;
 }
 
-const served = (node: OwnerNode): readonly Position[] =>
+const served = (node: OwnerNode): readonly Hash[] =>
   (node.core?.pieces ?? []).map(({ start }) => start).filter((start) => node.check(start) !== undefined);
 
 const nobodyServes = (soft: SoftWorld): boolean => soft.owners.every((node) => served(node).length === 0);

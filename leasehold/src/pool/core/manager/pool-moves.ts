@@ -1,0 +1,221 @@
+/**
+ * Moves of keys in every pool of a leader: the tickets of each, and when the pool begins to move keys at all.
+ *
+ * **A pool moves keys from a record on**, `moves`, which is written once. A Manager of an older version cannot read the record, so it stops,
+ * and does not take a move for a grant of empty keys. The record also makes placement sticky. So it is written when there is
+ * something to gain: two members can hand keys over, and one of them drains, or nobody has come or gone for a while. A pool that starts up is
+ * placed by its ordinary policy, and is even at once.
+ */
+
+import { type Instant, later, latest, soonest } from '../../../runtime/time.ts';
+import type { Expected, Intent, MoveOrder, Report } from '../messages.ts';
+import { type HandOvers, handOvers } from '../moves/hand-overs.ts';
+import { Tickets, type WantedMove } from '../moves/tickets.ts';
+import type { ResolvedDurations } from '../options.ts';
+import type { NumberedSpan } from '../messages.ts';
+import type { Batch } from '../state.ts';
+import type { PoolTable, Row } from '../table.ts';
+import { hasSuccessor } from './namesakes.ts';
+import type { Session } from './session.ts';
+
+/** What a decision about a pool must know of moves. */
+export interface MoveFacts {
+  handOvers(table: PoolTable, most: number): HandOvers;
+  /** Whether a move of some of these keys is under way. */
+  isBusy(span: NumberedSpan): boolean;
+  /** Whether keys of this owner leave it with their state, or not at all. A leader that has not heard the owner yet cannot say no. */
+  mayMoveState(incarnation: string): boolean;
+  /** The pool is to begin to move keys. */
+  readonly isToBegin: boolean;
+}
+
+/** What an update says about moves. */
+export interface MoveNews {
+  readonly moves: readonly MoveOrder[];
+  readonly incoming: readonly Expected[];
+  readonly asked: Intent | undefined;
+  readonly targets: number | undefined;
+}
+
+export interface MoveTerms {
+  readonly term: number;
+  /** Random, drawn by the process that leads: no two leaders issue one ticket. */
+  readonly process: () => string;
+  durations(pool: string): ResolvedDurations;
+  quietAfterMs(pool: string): number;
+  sessionsOf(pool: string): ReadonlyMap<string, Session>;
+  lastSent(): number;
+  due(at: Instant): void;
+}
+
+export class PoolMoves {
+  readonly #terms: MoveTerms;
+  readonly #tickets = new Map<string, Tickets>();
+  readonly #changedAt = new Map<string, Instant>();
+  readonly #dueAt = new Map<string, Instant>();
+  readonly #since: Instant;
+  #issued = 0;
+
+  constructor(terms: MoveTerms, now: Instant) {
+    this.#terms = terms;
+    this.#since = now;
+  }
+
+  /** A report of a member; returns the owners that are to be told something else now. */
+  hear(session: Session, table: PoolTable, now: Instant): ReadonlySet<string> {
+    const { pool, report } = session;
+    if (!this.#tickets.has(pool) && !speaksOfMoves(report)) return NOBODY;
+    return this.#of(pool).hear(session, table, now);
+  }
+
+  #of(pool: string): Tickets {
+    let tickets = this.#tickets.get(pool);
+    if (tickets === undefined) {
+      tickets = new Tickets({
+        term: this.#terms.term,
+        nextId: () => `${this.#terms.process()}.${this.#terms.term}.${(this.#issued += 1)}`,
+        sessions: () => this.#terms.sessionsOf(pool),
+        lastSent: () => this.#terms.lastSent(),
+        renewEveryMs: () => this.#terms.durations(pool).renewEveryMs,
+      });
+      this.#tickets.set(pool, tickets);
+    }
+    return tickets;
+  }
+
+  /** The rows of a pool as they will be when the moves under way are through. */
+  rowsAfter(pool: string, { rows }: PoolTable): readonly Row[] {
+    const underway = this.#tickets.get(pool)?.underway ?? [];
+    if (underway.length === 0) return rows;
+    return rows.flatMap((row) => afterMoves(row, underway));
+  }
+
+  /** Undefined where nobody speaks of moves. */
+  facts(
+    pool: string,
+    table: PoolTable,
+    now: Instant,
+    isGone: (incarnation: string) => boolean,
+    mayAnswer: boolean,
+  ): MoveFacts | undefined {
+    const tickets = table.hasMoves ? this.#of(pool) : this.#tickets.get(pool);
+    if (tickets === undefined) return undefined;
+    const sessions = this.#terms.sessionsOf(pool);
+    const { retryMs, renewEveryMs, holdMs } = this.#terms.durations(pool);
+    const { term } = this.#terms;
+    return {
+      handOvers: (before, most) => {
+        const confirmTimeoutMs = 2 * retryMs;
+        // While nobody could be answered, nobody had anything to confirm.
+        const isDeaf = (session: Session): boolean => mayAnswer && session.isUnconfirmed(holdMs, now);
+        const known = { sessions, term, now, confirmTimeoutMs, renewEveryMs, isGone, isDeaf };
+        const made = handOvers(before, tickets.words(), known, most);
+        for (const at of made.dueAt) this.#due(pool, at);
+        return made;
+      },
+      isBusy: (span) => tickets.isBusy(span),
+      mayMoveState: (incarnation) => {
+        const session = sessions.get(incarnation);
+        return session === undefined || session.report.transfer !== undefined;
+      },
+      isToBegin: !table.hasMoves && this.#isToBegin(pool, table, now),
+    };
+  }
+
+  #isToBegin(pool: string, table: PoolTable, now: Instant): boolean {
+    const sessions = this.#terms.sessionsOf(pool);
+    let movers = 0;
+    let drains = false;
+    for (const incarnation of table.members.keys()) {
+      const report = sessions.get(incarnation)?.report;
+      if (report?.transfer === undefined) continue;
+      movers += 1;
+      drains ||= report.intent === 'draining';
+    }
+    if (movers < 2 || drains) return movers >= 2;
+    const quietAt = later(
+      latest(this.#changedAt.get(pool) ?? this.#since, this.#since),
+      this.#terms.quietAfterMs(pool),
+    );
+    if (now < quietAt) this.#due(pool, quietAt);
+    return now >= quietAt;
+  }
+
+  /** After a decision about a pool. */
+  plan(pool: string, wanted: readonly WantedMove[] | undefined, table: PoolTable, now: Instant): void {
+    const tickets = this.#tickets.get(pool);
+    tickets?.plan(wanted, table, now);
+    const dueAt = tickets?.dueAt(now);
+    if (dueAt !== undefined) this.#due(pool, dueAt);
+  }
+
+  /** Undefined where nobody speaks of moves. */
+  newsFor(session: Session, table: PoolTable): MoveNews | undefined {
+    const tickets = this.#tickets.get(session.pool);
+    const { incarnation } = session.identity;
+    if (tickets === undefined || session.report.transfer === undefined) return undefined;
+    const asked = hasSuccessor(incarnation, table.members) ? 'draining' : undefined;
+    const drains = session.report.intent === 'draining';
+    const targets = drains ? tickets.targets(incarnation, table) : undefined;
+    return { ...tickets.newsFor(session, table), asked, targets };
+  }
+
+  /** An update with this news was sent. */
+  told(session: Session, news: MoveNews): void {
+    this.#tickets.get(session.pool)?.instructed(news.moves, session.sent);
+  }
+
+  /** A batch is in the log. */
+  committed({ pools }: Batch, tableOf: (pool: string) => PoolTable, now: Instant): void {
+    for (const { pool, records } of pools) {
+      if (records.some(({ kind }) => kind === 'join' || kind === 'leave')) this.#changedAt.set(pool, now);
+      if (records.some(({ kind }) => kind === 'remove')) this.#tickets.delete(pool);
+      const tickets = this.#tickets.get(pool);
+      for (const record of records) if (record.kind === 'join') tickets?.admitted(record.member.incarnation);
+      tickets?.committed(tableOf(pool), now);
+    }
+  }
+
+  /** Pools that are to be decided about at this instant. The others are due when they will be. */
+  poolsDue(now: Instant): string[] {
+    const pools: string[] = [];
+    for (const [pool, at] of this.#dueAt) {
+      if (at > now) {
+        this.#terms.due(at);
+        continue;
+      }
+      this.#dueAt.delete(pool);
+      pools.push(pool);
+    }
+    return pools;
+  }
+
+  #due(pool: string, at: Instant): void {
+    const known = this.#dueAt.get(pool);
+    this.#dueAt.set(pool, soonest(known, at) ?? at);
+    this.#terms.due(at);
+  }
+}
+
+const NOBODY: ReadonlySet<string> = new Set();
+
+/** Whether something may be there to be committed. */
+export const handsOver = ({ handed = [], receiving = [] }: Report): boolean =>
+  handed.length > 0 || receiving.some(({ digest }) => digest !== undefined);
+
+const speaksOfMoves = ({ transfer, moving = [], receiving = [], handed = [] }: Report): boolean =>
+  transfer !== undefined || moving.length > 0 || receiving.length > 0 || handed.length > 0;
+
+/** The parts of a row, each with the owner that it is on its way to. */
+function afterMoves(row: Row, underway: readonly (NumberedSpan & { readonly to: string })[]): readonly Row[] {
+  const parts: Row[] = [];
+  let at = row.start;
+  for (const { start, end, number, to } of underway) {
+    if (number !== row.number || start < at || end > row.end) continue;
+    if (start > at) parts.push({ ...row, start: at, end: start });
+    parts.push({ ...row, start, end, owner: to });
+    at = end;
+  }
+  if (at === row.start) return [row];
+  return at < row.end ? [...parts, { ...row, start: at }] : parts;
+}

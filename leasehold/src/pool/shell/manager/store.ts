@@ -1,0 +1,255 @@
+/**
+ * Where a Manager keeps its durable state: a directory of its own, memory, or an etcd or a quorum group that several
+ * Managers share, of which one leads; or nowhere, if they elect a leader among themselves. The Manager needs only a fenced log; the other
+ * facts about a store, for operators, have one shape for all kinds.
+ */
+
+import { parseEtcdAddress } from '../../../etcd/gateway/address.ts';
+import type { HaltedHistory } from '../../../log/etcd/halting.ts';
+import type { ManagerEntry } from '../../../log/etcd/manager-registry.ts';
+import { inMemory } from '../../../log/file/fence.ts';
+import { openFileLog } from '../../../log/file/file-log.ts';
+import type { FencedLog } from '../../../log/log.ts';
+import { newLogFloor } from '../../../log/new-log.ts';
+import { memoryStorage } from '../../../log/memory/memory-storage.ts';
+import { RecencyMark } from './recency-mark.ts';
+import { randomId } from '../../../node/id.ts';
+import { type LockedDirectory, openLockedDirectory } from '../../../node/process/locked-directory.ts';
+import { openDirectory, wholePath } from '../../../node/storage.ts';
+import { invalidOption, type LeaseholdError } from '../../../runtime/errors.ts';
+import type { Logger } from '../../../runtime/logger.ts';
+import type { Runtime } from '../../../runtime/runtime.ts';
+import type { StoreObservation } from '../service/source.ts';
+import { ETCD_OPTIONS, ETCD_STORE_OPTIONS, type EtcdStore, etcdOf } from './etcd-options.ts';
+import { openEtcdStore } from './etcd-store.ts';
+import { checkFleaseStore, type FleaseStore, openFleaseStore } from './flease-store.ts';
+import { checkQuorumStore, openQuorumStore, type QuorumStore } from './quorum-store.ts';
+import * as is from '../../../runtime/option-kinds.ts';
+import { type OptionTable, or, required, fillIn, resolveOptions } from '../../../runtime/option-table.ts';
+
+/** A directory of this machine for the log, which the Manager makes and locks. */
+export interface DirectoryStore {
+  /** Made if missing. */
+  directory: string;
+
+  /**
+   * Takes a directory on a network file system, too. The file server can drop the lock of a Manager that still runs;
+   * true says that only this machine ever uses the directory.
+   *
+   * @default false
+   */
+  allowNetworkDirectory?: boolean | undefined;
+}
+
+/** @internal */
+export const DIRECTORY_STORE_OPTIONS: OptionTable<DirectoryStore, 'allowNetworkDirectory'> = {
+  directory: required(is.string),
+  allowNetworkDirectory: or(false, is.flag),
+};
+
+/** A store as configured. */
+export type StorePlan =
+  | { readonly kind: 'memory' }
+  | { readonly kind: 'file'; readonly options: DirectoryStore }
+  | { readonly kind: 'etcd'; readonly options: EtcdStore }
+  | { readonly kind: 'flease'; readonly options: FleaseStore }
+  | { readonly kind: 'quorum'; readonly options: QuorumStore };
+
+/** Where a Manager keeps its log, as options name it: `'memory'`, `'etcd://…'` or an object. */
+export type AnyStore = string | DirectoryStore | EtcdStore | FleaseStore | QuorumStore;
+
+/** The leader, if the store itself knows the leader and the log does not. */
+export interface Elected {
+  /** The leader's name in the group. */
+  readonly id: string;
+  readonly term: number;
+}
+
+export interface Store extends AsyncDisposable {
+  readonly log: FencedLog;
+  /** Other Managers may lead instead of this one. */
+  readonly isShared: boolean;
+  /** Somebody has deleted the log, as far as is known. */
+  readonly isGone?: boolean;
+  /** Says whether a leader was here a moment ago; undefined if nothing beside the log can say so. */
+  readonly recency?: { isRecent(): boolean; note(position: number): void; forget(): void } | undefined;
+  /** How long a leader acts without asking; undefined if that follows the configuration. */
+  readonly leaderLeaseMs: number | undefined;
+  /** How long every new leader waits, if all Managers have agreed on that because the log keeps nothing. */
+  readonly takeoverMs?: number | undefined;
+  /** The Managers that share the store, by id, as far as known. For people. */
+  readonly enrolled: readonly ManagerEntry[];
+  /**
+   * Another leading Manager, of a store whose log cannot be followed; undefined if the log can be followed, or no
+   * leader is known.
+   */
+  readonly elected: Elected | undefined;
+  /** Resolves as soon as another Manager is known to be there; with false if that takes longer than a moment. */
+  whenOther(): Promise<boolean>;
+  /** A member that accepts no more writes, because its disk is full, as far as known. */
+  fullMember(): string | undefined;
+  /** A peer has seen more of the log than there is: the next leader has to know. */
+  halt(found: HaltedHistory): void;
+  /** From here on the Managers that share the store see this Manager; again, once the entry says something else. */
+  enrol(entry: ManagerEntry): void;
+  observe(): StoreObservation;
+}
+
+export interface StoreDependencies {
+  readonly runtime: Runtime;
+  readonly logger: Logger;
+  readonly leaderLeaseMs: number;
+  /** The same, as configured by now. @default leaderLeaseMs */
+  readonly leaderLeaseNowMs?: (() => number) | undefined;
+  /** How long to wait for a store that does not answer; undefined: as long as the store's kind has it. */
+  readonly timeoutMs?: number | undefined;
+  /** The longest time without a leader that owners are to survive, in milliseconds. */
+  readonly leaderChangeMs: number;
+  /** For people who look into the store. */
+  readonly about: Readonly<Record<string, string>>;
+  /** Gives up opening. */
+  readonly signal?: AbortSignal | undefined;
+  /** Whether the Manager may listen elsewhere than on loopback, where every process that can connect can take part. */
+  readonly insecure?: boolean | undefined;
+  /** Another is {@link Store.elected}. */
+  onChange(): void;
+  /** The store cannot keep a promise: end the process. */
+  onFatal(error: LeaseholdError): void;
+}
+
+/** @throws {InvalidArgumentError} */
+export function planStore(store: AnyStore, insecure?: boolean): StorePlan {
+  if (store === 'memory') return { kind: 'memory' };
+  if (isDirectoryStore(store)) {
+    resolveOptions('store.', store, DIRECTORY_STORE_OPTIONS);
+    return { kind: 'file', options: store };
+  }
+  if (isFleaseStore(store)) {
+    checkFleaseStore(store);
+    return { kind: 'flease', options: store };
+  }
+  if (isQuorumStore(store)) {
+    checkQuorumStore(store, insecure);
+    return { kind: 'quorum', options: store };
+  }
+  const options = typeof store === 'string' ? { etcd: store } : store;
+  checkNames('store', options, ETCD_STORE_OPTIONS);
+  fillIn('store.', options, ETCD_STORE_OPTIONS);
+  const etcd = etcdOf(options);
+  checkNames('store.etcd', etcd, ETCD_OPTIONS);
+  fillIn('store.etcd.', etcd, ETCD_OPTIONS);
+  const { isSecure } = parseEtcdAddress(etcd.url, 'store');
+  for (const option of ['ca', 'cert', 'key'] as const) {
+    if (etcd[option] === undefined || isSecure) continue;
+    throw invalidOption(
+      `store.etcd.${option}`,
+      'given',
+      'certificates are of no use without TLS: write etcds:// instead of etcd://',
+    );
+  }
+  return { kind: 'etcd', options };
+}
+
+const isDirectoryStore = (store: AnyStore): store is DirectoryStore =>
+  typeof store === 'object' && store !== null && 'directory' in store;
+
+const isFleaseStore = (store: AnyStore): store is FleaseStore =>
+  typeof store === 'object' && store !== null && 'flease' in store;
+
+const isQuorumStore = (store: AnyStore): store is QuorumStore =>
+  typeof store === 'object' && store !== null && 'quorum' in store;
+
+/** The value of an unknown option may be a password in the wrong place, and is not shown. */
+function checkNames(place: string, options: unknown, table: object): void {
+  if (typeof options !== 'object' || options === null) {
+    throw invalidOption(
+      place,
+      typeof options,
+      "it must be 'memory', 'etcd://…', or an object with directory, etcd, quorum or flease in it",
+    );
+  }
+  const unknown = Object.keys(options).find((name) => !Object.hasOwn(table, name));
+  if (unknown === undefined) return;
+  const rule = `there is no such option; there are ${Object.keys(table).join(', ')}`;
+  throw invalidOption(`${place}.${unknown}`, 'given', rule);
+}
+
+/**
+ * Rejects as the directory, the lock, the log and etcd do: LOCKED, DAMAGED_LOG, PREFIX_IN_USE, ETCD_UNAVAILABLE, …
+ */
+export async function openStore(plan: StorePlan, around: StoreDependencies): Promise<Store> {
+  switch (plan.kind) {
+    case 'memory':
+      return fileStore(undefined, around);
+    case 'file':
+      return fileStore(plan.options, around);
+    case 'etcd':
+      return openEtcdStore(plan.options, around);
+    case 'flease':
+      return openFleaseStore(plan.options, around);
+    case 'quorum':
+      return openQuorumStore(plan.options, around);
+  }
+}
+
+async function fileStore(options: DirectoryStore | undefined, around: StoreDependencies): Promise<Store> {
+  const { runtime, logger, leaderLeaseNowMs = () => around.leaderLeaseMs } = around;
+  const directory = options && wholePath(options.directory);
+  const locked =
+    directory === undefined
+      ? undefined
+      : await lockedDirectory(directory, options?.allowNetworkDirectory ?? false);
+  const log = await openFileLog({
+    ...{ runtime, logger, randomId, storage: locked?.storage ?? memoryStorage() },
+    lock: async () => locked ?? inMemory,
+    leaderLeaseMs: locked && leaderLeaseNowMs,
+    beginAbove: () => newLogFloor(runtime),
+    onFatal: (error) => around.onFatal(error),
+  });
+  const mark = locked && (await markOf(locked, log, around));
+  return {
+    log,
+    isShared: false,
+    recency: mark && {
+      isRecent: () => mark.isRecent(log.head),
+      note: (position) => mark.note(position),
+      forget: () => mark.forget(),
+    },
+    leaderLeaseMs: undefined,
+    enrolled: [],
+    elected: undefined,
+    whenOther: async () => false,
+    fullMember: () => undefined,
+    halt: () => {},
+    enrol: () => {},
+    observe: () => ({
+      kind: directory === undefined ? 'memory' : 'file',
+      where: directory,
+      bytes: log.stats.bytes,
+      members: [],
+    }),
+    [Symbol.asyncDispose]: async () => {
+      await mark?.close();
+      await log[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** The log is open, and is closed again if the mark cannot be opened. */
+async function markOf(
+  { storage }: LockedDirectory,
+  log: AsyncDisposable,
+  { runtime, logger }: StoreDependencies,
+): Promise<RecencyMark> {
+  try {
+    return await RecencyMark.open(storage, runtime, logger);
+  } catch (error) {
+    await log[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+async function lockedDirectory(directory: string, allowNetwork: boolean): Promise<LockedDirectory> {
+  await openDirectory(directory); // A missing directory is created.
+  return openLockedDirectory(directory, { allowNetwork });
+}

@@ -1,0 +1,3 @@
+/** Moves of keys with their state: `npm run sim -- moves`. */
+
+export { simulation } from './simulation.ts';
