@@ -1,5 +1,15 @@
 /** What the Manager's HTTP API answers. Types alone: the command line knows a Manager only by its port. */
 
+import type { HandleHead, StatusAnswer as ManagerStatus } from 'leasehold/internal';
+
+/** The status of one handle, as {@link HttpApi} picks it out of the status of the process. */
+export interface StatusHead extends HandleHead {
+  /** Of the package. */
+  readonly version: string;
+}
+
+export interface StatusAnswer extends ManagerStatus, StatusHead {}
+
 export type {
   LookupsAnswer,
   OwnerAnswer,
@@ -7,7 +17,6 @@ export type {
   PoolAnswer,
   PoolsAnswer,
   PoolSummary,
-  StatusAnswer,
   RemovePoolAnswer,
   StepDownAnswer,
   Gap,

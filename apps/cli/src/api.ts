@@ -4,43 +4,43 @@
  */
 
 import type { IncomingMessage } from 'node:http';
-import { LeaseholdError } from 'leasehold/manager';
+import { SingleError } from 'leasehold/internal';
+import { type LeaseholdError, RefusedError, UnavailableError } from 'leasehold/manager';
+import type { StatusAnswer, StatusHead } from './answers.ts';
 import type { Context } from './context.ts';
 import { UsageError } from './failure.ts';
 import { ConnectionClosedError, type HttpRequest, send, textOf } from './request.ts';
-import { MANAGER, type Respondent, STATUS_PATH, whosePaths, whoseStatus } from './respondents.ts';
+import { handlesIn, MANAGER, type Respondent, STATUS_PATH, whoseHandles, whosePaths } from './respondents.ts';
 import { leaderTold, StandsByError } from './stands-by-error.ts';
 
 const DEFAULT_API = `http://127.0.0.1:${MANAGER.usualPort}`;
 const ANSWER_WITHIN_MS = 10_000;
 
-/** Nobody answers at that address. */
-export class ApiUnreachableError extends LeaseholdError {
-  override readonly name = 'ApiUnreachableError';
-  readonly code = 'API_UNREACHABLE';
-  readonly retryable = true;
-  /** In a few words. */
-  readonly reason: string;
-
-  constructor(url: string, calledAs: string, { who, command, place, start }: Respondent, cause: unknown) {
-    const reason = reasonOf(cause);
-    const advice = start ?? `Start one with "${calledAs} ${command}"`;
-    super(`no ${who} answers at ${url}: ${reason}. ${advice}, or say where it is with ${place}`, { cause });
-    this.reason = reason;
-  }
+/** Nobody answers at that address. `details.reason` says why in a few words. */
+function unreachable(
+  url: string,
+  calledAs: string,
+  { who, command, place, start }: Respondent,
+  cause: unknown,
+): UnavailableError {
+  const reason = reasonOf(cause);
+  const advice = start ?? `Start one with "${calledAs} ${command}"`;
+  const message = `no ${who} answers at ${url}: ${reason}. ${advice}, or say where it is with ${place}`;
+  return new UnavailableError('UNREACHABLE', message, { cause, details: { url, reason } });
 }
 
-/** Something else answers there, or one that this program does not understand. */
-export class ApiForeignError extends LeaseholdError {
-  override readonly name = 'ApiForeignError';
-  readonly code = 'API_FOREIGN';
-  readonly retryable = false;
+export const isUnreachable = (error: unknown): error is UnavailableError =>
+  error instanceof UnavailableError && error.code === 'UNREACHABLE';
 
-  constructor(url: string, { who, usualPort }: Respondent, finding: string, advice?: string) {
-    super(
-      `${url} answers, but not as a ${who} does: ${finding}. ${advice ?? `Is it the HTTP port of a ${who} (${usualPort} if nothing else was said)?`}`,
-    );
-  }
+/** Something else answers there, or a program that this one does not understand. */
+function wrongPeer(
+  url: string,
+  { who, usualPort }: Respondent,
+  finding: string,
+  advice = `Is it the HTTP port of a ${who} (${usualPort} if nothing else was said)?`,
+): RefusedError {
+  const message = `${url} answers, but not as a ${who} does: ${finding}. ${advice}`;
+  return new RefusedError('WRONG_PEER', message, { details: { url } });
 }
 
 interface Refusal extends Readonly<Record<string, unknown>> {
@@ -49,7 +49,7 @@ interface Refusal extends Readonly<Record<string, unknown>> {
 }
 
 /** The refusal of the server that was asked, with a code. */
-export class ApiRefusedError extends LeaseholdError {
+export class ApiRefusedError extends SingleError {
   override readonly name = 'ApiRefusedError';
   readonly code: string;
   readonly retryable: boolean;
@@ -64,19 +64,23 @@ export class ApiRefusedError extends LeaseholdError {
   }
 }
 
-export interface ApiOption {
-  readonly api?: string;
+export interface AtOption {
+  readonly at?: string;
 }
 
 export class HttpApi {
-  readonly url: string;
+  readonly #url: string;
   readonly #calledAs: string;
   readonly #respondent: Respondent;
 
   constructor(url: string, calledAs: string, respondent: Respondent) {
-    this.url = url;
+    this.#url = url;
     this.#calledAs = calledAs;
     this.#respondent = respondent;
+  }
+
+  get url(): string {
+    return this.#url;
   }
 
   /** @param signal gives up sooner, as if nobody answered */
@@ -106,9 +110,29 @@ export class HttpApi {
     }
     const answer = parsed(text);
     if (answer === undefined) throw this.#foreign(undefined, `${path} is no JSON, although it says so`);
-    if (path === STATUS_PATH && whoseStatus(answer) !== this.#respondent)
-      throw this.#foreign(whoseStatus(answer), `${path} says something else`);
-    return answer as T;
+    return (path === STATUS_PATH ? this.#ownStatus(answer) : answer) as T;
+  }
+
+  /** A process may have handles of several modules. */
+  #ownStatus(answer: unknown): StatusHead {
+    const handles = handlesIn(answer) ?? [];
+    const { module, kind = 'handle' } = this.#respondent;
+    const [own, ...more] = handles.filter((handle) => handle.module === module);
+    if (own === undefined) throw this.#foreign(whoseHandles(handles), `${STATUS_PATH} says something else`);
+    if (more.length > 0) {
+      const names = [own, ...more].map(({ instance }) => instance).join(', ');
+      throw new UsageError(`${this.url} has several of ${module}: ${kind} ${names}; ask a port that has one`);
+    }
+    const { version } = Object(answer) as { readonly version?: unknown };
+    return { ...own, version: String(version) };
+  }
+
+  /** The whole path of what the module adds: `/v1/flease/<cell>/holder`. Asks for the name of the instance. */
+  async pathOf(rest: string, signal?: AbortSignal): Promise<string> {
+    const { module, kind } = this.#respondent;
+    if (kind === undefined) return `/v1/${module}${rest}`;
+    const { instance } = await this.get<StatusHead>(STATUS_PATH, ANSWER_WITHIN_MS, signal);
+    return `/v1/${module}/${encodeURIComponent(instance)}${rest}`;
   }
 
   /** A good answer with an unread body. */
@@ -127,8 +151,8 @@ export class HttpApi {
     throw this.#foreign(undefined, `${path} is ${type}`);
   }
 
-  unreachable(cause: unknown): ApiUnreachableError {
-    return new ApiUnreachableError(this.url, this.#calledAs, this.#respondent, cause);
+  unreachable(cause: unknown): UnavailableError {
+    return unreachable(this.url, this.#calledAs, this.#respondent, cause);
   }
 
   async #refused(
@@ -150,32 +174,106 @@ export class HttpApi {
   }
 
   /** @param found the program that answers; undefined: none that we know */
-  #foreign(found: Respondent | undefined, finding?: string): ApiForeignError {
-    if (found === undefined) return new ApiForeignError(this.url, this.#respondent, finding ?? '');
+  #foreign(found: Respondent | undefined, finding?: string): RefusedError {
+    if (found === undefined) return wrongPeer(this.url, this.#respondent, finding ?? '');
     const words = found.status(this.url);
     const advice = `Ask it with "${this.#calledAs} ${words}", or say where a ${this.#respondent.who} is with ${this.#respondent.place}`;
-    return new ApiForeignError(this.url, this.#respondent, `it is a ${found.who}`, advice);
+    return wrongPeer(this.url, this.#respondent, `it is a ${found.who}`, advice);
   }
 }
 
+/**
+ * The API of a Manager. Of several addresses, the Manager that leads is asked: it is looked for before the first request, and again
+ * when it answers no more. A Manager that stands by names the leader, so one address that answers is enough.
+ */
 export class ManagerApi extends HttpApi {
-  constructor(url: string, calledAs: string) {
-    super(url, calledAs, MANAGER);
+  readonly #several: SeveralManagers | undefined;
+
+  constructor(urls: string | readonly [string, ...string[]], calledAs: string) {
+    const all = typeof urls === 'string' ? ([urls] as const) : urls;
+    super(all[0], calledAs, MANAGER);
+    this.#several = all.length > 1 ? { urls: all, calledAs, found: undefined } : undefined;
   }
 
   /** By option, environment, or where a Manager is if nobody says anything. */
-  static of({ environment, calledAs }: Context, { api }: ApiOption): ManagerApi {
-    return new ManagerApi(parseApi(api ?? (environment['LEASEHOLD_API'] || DEFAULT_API)), calledAs);
+  static of({ environment, calledAs }: Context, { at }: AtOption): ManagerApi {
+    const [first = '', ...more] = (at ?? (environment['LEASEHOLD_MANAGER_AT'] || DEFAULT_API))
+      .split(',')
+      .map((url) => url.trim());
+    return new ManagerApi([parseApi(first), ...more.map((url) => parseApi(url))], calledAs);
+  }
+
+  /** Every address that was given. */
+  get urls(): readonly string[] {
+    return this.#several?.urls ?? [super.url];
+  }
+
+  override get url(): string {
+    return this.#several === undefined ? super.url : (this.#several.found ?? this.#several.urls.join(','));
+  }
+
+  override async open(path: string, request: HttpRequest): Promise<IncomingMessage> {
+    const several = this.#several;
+    if (several === undefined) return super.open(path, request);
+    const known = several.found;
+    several.found ??= await leaderAmong(several, request.signal);
+    try {
+      return await super.open(path, request);
+    } catch (error) {
+      if (request.signal.aborted || known === undefined || !mayBeElsewhere(error)) throw error;
+      several.found = undefined;
+      several.found = await leaderAmong(several, request.signal);
+      return super.open(path, request);
+    }
   }
 }
 
-/** The path of something about a pool. */
-export const poolPath = (pool: string, rest = ''): string => `/v1/pools/${encodeURIComponent(pool)}${rest}`;
+interface SeveralManagers {
+  readonly urls: readonly [string, ...string[]];
+  readonly calledAs: string;
+  /** The Manager that led when it was looked for. */
+  found: string | undefined;
+}
 
-/** A host alone is asked at the usual port. @throws {UsageError} */
+/** For the search alone; a Manager that hangs must not hold it up. */
+const FOUND_WITHIN_MS = 2_000;
+
+/**
+ * A Manager that leads; or one that a standby names; or one that answers.
+ *
+ * @throws {UnavailableError} `UNREACHABLE` if none answers
+ */
+async function leaderAmong({ urls, calledAs }: SeveralManagers, signal: AbortSignal): Promise<string> {
+  const asked = await Promise.allSettled(
+    urls.map(async (url) => {
+      const api = new ManagerApi(url, calledAs);
+      return { url, status: await api.get<StatusAnswer>(STATUS_PATH, FOUND_WITHIN_MS, signal) };
+    }),
+  );
+  const answers = asked.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
+  const leading = answers.find(({ status }) => status.role === 'leading')?.url;
+  if (leading !== undefined) return leading;
+  for (const { status } of answers) {
+    const http = status.managers.find(({ isLeader }) => isLeader)?.http;
+    if (http !== null && http !== undefined && !urls.includes(http)) return http;
+  }
+  const [answer] = answers;
+  if (answer !== undefined) return answer.url;
+  const failures = asked.flatMap((each) => (each.status === 'rejected' ? [each.reason as unknown] : []));
+  const foreign = failures.find((error) => !isUnreachable(error));
+  throw foreign ?? unreachable(urls.join(', '), calledAs, MANAGER, failures[0]);
+}
+
+const mayBeElsewhere = (error: unknown): boolean => isUnreachable(error) || error instanceof StandsByError;
+
+/** The path of something about a pool. */
+export const poolPath = (pool: string, rest = ''): string => `/v1/pool/${encodeURIComponent(pool)}${rest}`;
+
+/** A host alone is asked at the usual port, a port alone at this machine. @throws {UsageError} */
 export function parseApi(text: string, { usualPort }: Respondent = MANAGER): string {
-  const isHostAlone = /^(?:[^:/?#]+|\[[^\]]+\])$/.test(text);
-  const whole = /^https?:\/\//.test(text) ? text : `http://${text}${isHostAlone ? `:${usualPort}` : ''}`;
+  const place = /^\d{1,5}$/.test(text) ? `127.0.0.1:${text}` : text;
+  const isHostAlone = /^(?:[^:/?#]+|\[[^\]]+\])$/.test(place);
+  const whole = /^https?:\/\//.test(place) ? place : `http://${place}${isHostAlone ? `:${usualPort}` : ''}`;
   if (!URL.canParse(whole)) {
     throw new UsageError(`"${text}" is no address of an API; it looks like http://127.0.0.1:${usualPort}`);
   }

@@ -33,7 +33,7 @@ describe('completion', () => {
         'manager',
         'explain',
         'add-owner',
-        'http-port',
+        'cell-listen',
         'allowed-hosts',
         'certify-for',
         'zsh',
@@ -62,8 +62,8 @@ describe('completion', () => {
 
   it('offers commands, then their options, then the values of these', () => {
     expect(offered('ma')).toEqual(['manager']);
-    expect(offered('manager', '--http')).toEqual(['--http-host', '--http-port']);
-    expect(offered('manager', '--log', '')).toEqual(['human', 'json']);
+    expect(offered('manager', 'start', '--http')).toEqual(['--http']);
+    expect(offered('manager', 'start', '--log', '')).toEqual(['human', 'json']);
     expect(offered('completion', '')).toEqual(expect.arrayContaining(['bash', 'zsh', 'fish']));
     expect(offered('demo', 'add')).toEqual(['add-owner']);
     expect(offered('demo', 'add-owner', '--na')).toEqual(['--name']);

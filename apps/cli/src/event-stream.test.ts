@@ -51,6 +51,6 @@ describe('a stream of events', () => {
   it('gives up at once if nobody was ever there', async () => {
     const api = new ManagerApi('http://127.0.0.1:1', 'leasehold');
     const events = followEvents({ api, signal: new AbortController().signal });
-    await expect(events.next()).rejects.toMatchObject({ code: 'API_UNREACHABLE' });
+    await expect(events.next()).rejects.toMatchObject({ code: 'UNREACHABLE' });
   });
 });

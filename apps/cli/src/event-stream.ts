@@ -75,7 +75,7 @@ export function followEvents({ pool, ...options }: FollowOptions): AsyncGenerato
 /**
  * Ends when the signal aborts.
  *
- * @throws {ApiUnreachableError} if there is no connection at the beginning; later ones are tried again
+ * @throws {UnavailableError} `UNREACHABLE` if there is no connection at the beginning; later ones are tried again
  */
 export async function* followStream<T>(options: StreamOptions): AsyncGenerator<T, void> {
   const { signal, onState } = options;

@@ -6,8 +6,9 @@
  *     1  failure
  *     2  the command line makes no sense: an unknown option, a wrong value, one that differs from the others'
  *     3  nobody answered: no Manager there, no member of a group, or no replica in time
- *     4  a Manager answered, and there is no such thing: no such pool
- *    75  a lease was not acquired in time; a later attempt may succeed
+ *     4  there is an answer, and no such thing: no such pool, no such key
+ *     5  this process is not allowed to: its token does not grant it, or is none
+ *    75  not now; a later attempt may succeed: a lease was not acquired in time, a change of a cell is under way
  *    76  the lease was lost while the command ran, which was therefore ended
  *
  * The last two are far from the codes of usual programs, so that a command that ran under a lease can be told from one
@@ -15,15 +16,22 @@
  */
 
 import { type Command, CommanderError } from 'commander';
-import { NoMajorityError } from 'leasehold/flease';
 import { LeaseholdError } from 'leasehold/manager';
-import { CommandError } from 'leasehold/supervisor';
-import { printable } from 'leasehold/internal';
+import { CommandError } from 'leasehold/internal';
+import { isNoMajority, printable, SingleError, withoutTokens } from 'leasehold/internal';
 import { colorsFor, type Context } from './context.ts';
 import { writeJson, writeLines, writeStyled } from './output.ts';
 import { usageAdvice, usageSentence } from './usage.ts';
 
-export const EXIT = { failure: 1, usage: 2, unreachable: 3, notFound: 4, notHad: 75, lost: 76 } as const;
+export const EXIT = {
+  failure: 1,
+  usage: 2,
+  unreachable: 3,
+  notFound: 4,
+  notAllowed: 5,
+  notNow: 75,
+  lost: 76,
+} as const;
 
 const BY_CODE: Readonly<Record<string, number>> = {
   INVALID_KEY: EXIT.usage,
@@ -31,22 +39,33 @@ const BY_CODE: Readonly<Record<string, number>> = {
   INVALID_CONFIGURATION: EXIT.usage,
   INVALID_PARAMETER: EXIT.usage,
   USAGE: EXIT.usage,
-  OTHER_DURATIONS: EXIT.usage,
-  API_UNREACHABLE: EXIT.unreachable,
+  CONFIG_MISMATCH: EXIT.usage,
+  UNREACHABLE: EXIT.unreachable,
   MANAGERS_UNREACHABLE: EXIT.unreachable,
-  QUORUM_TIMEOUT: EXIT.unreachable,
+  TIMEOUT: EXIT.unreachable,
   UNKNOWN_POOL: EXIT.notFound,
   NOT_FOUND: EXIT.notFound,
-  LEASE_HELD: EXIT.notHad,
-  NO_MAJORITY: EXIT.notHad,
-  COMMAND_ENDED: EXIT.lost,
+  NOT_ALLOWED: EXIT.notAllowed,
+  TOKEN_EXPIRED: EXIT.notAllowed,
+  TLS_REQUIRED: EXIT.notAllowed,
+  WRONG_CLUSTER: EXIT.notAllowed,
+  BUSY: EXIT.notNow,
+  CHANGE_PENDING: EXIT.notNow,
+  DISK_FULL: EXIT.notNow,
+  LEASE_HELD: EXIT.notNow,
+  NO_MAJORITY: EXIT.notNow,
+  LEASE_LOST: EXIT.lost,
 };
 
 /** The command line makes no sense. The message says why, and gives a correct form. */
-export class UsageError extends LeaseholdError {
+export class UsageError extends SingleError {
   override readonly name = 'UsageError';
   readonly code = 'USAGE';
   readonly retryable = false;
+
+  constructor(message: string, options?: ErrorOptions) {
+    super(withoutTokens(message), options);
+  }
 }
 
 interface Failure {
@@ -79,9 +98,16 @@ function failureOf(error: unknown, command: Command, isDebugging: boolean): Fail
 
 /** The facts beside the words, for programs. */
 function factsOf(error: unknown): object {
-  if (error instanceof NoMajorityError) return { reasons: Object.fromEntries(error.reasons) };
+  if (isNoMajority(error)) return { reasons: error.details.reasons };
   const facts = error instanceof LeaseholdError && 'facts' in error ? error.facts : undefined;
   return typeof facts === 'object' && facts !== null ? facts : {};
+}
+
+/** Whether the same may be tried again, and whether it is known what was done. A wrong command line did nothing. */
+function outcomeOf(error: unknown, code: string): object {
+  if (!(error instanceof LeaseholdError)) return { retryable: false, isOutcomeKnown: code === 'USAGE' };
+  const { retryable, isOutcomeKnown } = error;
+  return { retryable, isOutcomeKnown };
 }
 
 /** Prints the failure of this command, and returns the exit code. */
@@ -90,7 +116,7 @@ export function report(error: unknown, command: Command, context: Context, isJso
   if (failure === undefined) return 0;
   const { code, message, exitCode, stack } = failure;
   if (isJson) {
-    writeJson(context.err, { error: { ...factsOf(error), code, message } });
+    writeJson(context.err, { error: { ...factsOf(error), code, message, ...outcomeOf(error, code) } });
     return exitCode;
   }
   if (message === '(outputHelp)') return exitCode;

@@ -10,8 +10,8 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { threeOwners } from '../../../leasehold/src/pool/http/source-script.ts';
-import { warnings } from '../../../leasehold/src/node/warnings.ts';
+import { threeOwners } from '../../../leasehold/src/pool/shell/service/source-script.ts';
+import { warnings } from '../../../leasehold/src/node/process/warnings.ts';
 import { hasControls, printable } from '../../../leasehold/src/runtime/printable.ts';
 import { runCli } from './cli.ts';
 import { EventTeller } from './event-line.ts';
@@ -54,17 +54,17 @@ function hostileManager() {
 describe('a hostile name', () => {
   const COMMANDS: readonly (readonly string[])[] = [
     ['status'],
-    ['status', 'presence'],
-    ['status', HOSTILE],
-    ['pools'],
-    ['lookup', 'presence', HOSTILE, 'alice'],
-    ['lookup', HOSTILE, 'alice'],
-    ['lookup', `no such ${HOSTILE}`, 'alice'],
-    ['explain', HOSTILE, HOSTILE],
-    ['explain', 'presence', 'alice'],
+    ['pool', 'status', 'presence'],
+    ['pool', 'status', HOSTILE],
+    ['pool', 'list'],
+    ['pool', 'find', 'presence', HOSTILE, 'alice'],
+    ['pool', 'find', HOSTILE, 'alice'],
+    ['pool', 'find', `no such ${HOSTILE}`, 'alice'],
+    ['pool', 'explain', HOSTILE, HOSTILE],
+    ['pool', 'explain', 'presence', 'alice'],
     ['manager', 'step-down'],
-    ['pools', 'remove', HOSTILE],
-    ['pools', '--no-such', HOSTILE],
+    ['pool', 'remove', HOSTILE],
+    ['pool', 'list', '--no-such', HOSTILE],
   ];
 
   it.each(COMMANDS.map((argv) => [printable(argv.join(' ')), argv] as const))(
@@ -109,9 +109,10 @@ describe('a hostile name', () => {
     ['flease', 'status'],
     ['flease', 'status', 'backup'],
   ])('is escaped by %s %s', async (...argv) => {
-    const peer = { id: HOSTILE, connected: true, address: HOSTILE, heardAgoMs: 1, clockAheadMs: null };
+    const peer = { name: HOSTILE, connected: true, address: HOSTILE, heardAgoMs: 1, clockAheadMs: null };
     const status = {
-      ...{ service: 'flease', id: HOSTILE, group: HOSTILE, view: 1, isSettled: true, leaseMs: 1, gone: null },
+      ...{ module: 'flease', name: HOSTILE, instance: HOSTILE, peersVersion: 1, isSettled: true },
+      ...{ leaseMs: 1, closed: null },
       clockSkewMs: 1,
       ...{ recovery: { words: HOSTILE }, held: 0, waiting: 0, registers: 0, attempts: 0 },
       peers: [{ ...peer, problem: HOSTILE, trouble: null }],
@@ -119,12 +120,12 @@ describe('a hostile name', () => {
     const holder = { resource: HOSTILE, holder: { holder: HOSTILE, number: 1, validUntil: 0 } };
     const server = createServer(({ url }, response) => {
       response.setHeader('content-type', 'application/json');
-      response.end(JSON.stringify(url === '/v1/status' ? status : holder));
+      response.end(JSON.stringify(url === '/v1/status' ? { version: '1', handles: [status] } : holder));
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const context = recordedContext();
     const { port } = server.address() as AddressInfo;
-    await runCli([...argv, '--http', String(port)], context);
+    await runCli([...argv, '--at', String(port)], context);
     server.close();
     expect(context.printed()).toContain('evil');
     expectClean(context.printed(), context.complained());

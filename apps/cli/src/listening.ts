@@ -3,7 +3,7 @@
  * knows the typed options; and a process listens at two or three places, any of which may be the one.
  */
 
-import { AddressUnavailableError, PortInUseError } from 'leasehold/manager';
+import { AddressUnavailableError, PortInUseError } from 'leasehold/internal';
 import { type Address, formatAddress } from 'leasehold/internal';
 
 export interface Listening {

@@ -1,12 +1,16 @@
 /** Options that several commands have, and how their values are read. */
 
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Address, brokenRule, listenAddress } from 'leasehold/internal';
 import { type Context, typed } from './context.ts';
 
 export const jsonOption = (what = 'print JSON, for programs'): Option => new Option('--json', what);
 
-export const apiOption = (): Option =>
-  new Option('--api <url>', 'the HTTP API of the Manager (default: LEASEHOLD_API, or http://127.0.0.1:7401)');
+export const atOption = (): Option =>
+  new Option(
+    '--at <addresses>',
+    'the HTTP API of the Manager, or of several as a:7401,b:7401: then the Manager that leads is asked (default: LEASEHOLD_MANAGER_AT, or http://127.0.0.1:7401)',
+  );
 
 export const managersOption = (): Option =>
   new Option(
@@ -25,6 +29,15 @@ export const untilInputEndsOption = (): Option =>
   new Option('--until-input-ends', 'end when the standard input does').hideHelp();
 
 export const port = (text: string): number => wholeNumber(text, 0, 65_535);
+
+/** Where to listen, `host:port`; port 0 is any that is free. */
+export function listenAt(text: string): Address {
+  try {
+    return listenAddress('listen', text);
+  } catch (error) {
+    throw new InvalidArgumentError(brokenRule(error)?.rule ?? String(error));
+  }
+}
 
 export const wholeNumberFrom =
   (least: number) =>
@@ -63,6 +76,12 @@ export function limit(
   if (name !== '') return { ...before, [name]: Number(value) };
   throw new InvalidArgumentError('It must be a name and a whole number, as candidates=500.');
 }
+
+/** What the variable of a flag says: that of the module, as `LEASEHOLD_QUORUM_NAME`, or else that of all, as `LEASEHOLD_NAME`. */
+export const variablesOf =
+  ({ environment }: Context, module: string) =>
+  (flag: string): string | undefined =>
+    environment[`LEASEHOLD_${module}_${flag}`] || environment[`LEASEHOLD_${flag}`] || undefined;
 
 /** `a,b` as a list. */
 export const list = (text: string): readonly string[] => text.split(',').map((word) => word.trim());

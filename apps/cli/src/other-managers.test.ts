@@ -8,7 +8,8 @@ import { recordedContext } from './testing/recorded-context.ts';
 
 const STATUS: StatusAnswer = {
   ...{
-    service: 'manager',
+    module: 'manager',
+    instance: 'memory',
     id: 'm1',
     version: '0.1.0',
     role: 'leading',
@@ -50,7 +51,7 @@ async function serve(status: Partial<StatusAnswer> | undefined): Promise<string>
   const server = createServer((_, response) => {
     if (status === undefined) return;
     response.setHeader('content-type', 'application/json');
-    response.end(JSON.stringify({ ...STATUS, ...status }));
+    response.end(JSON.stringify({ version: STATUS.version, handles: [{ ...STATUS, ...status }] }));
   });
   servers.push(server);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -255,13 +256,13 @@ describe('the status of a pool', () => {
     ]);
     expect(leaderHint(standby)).toEqual([
       '',
-      'This Manager does not lead, and hears no owners. The leader knows more of them; as far as this Manager knows, that is m2: --api http://10.0.0.2:7401',
+      'This Manager does not lead, and hears no owners. The leader knows more of them; as far as this Manager knows, that is m2: --at http://10.0.0.2:7401',
     ]);
   });
 
   it('does not say that there are no owners if a standby knows of none', () => {
     expect(poolLines(standby, POOL, [], 0)).toContain('This Manager knows of no owners.');
-    expect(leaderHint({ ...standby, managers: [] })[1]).toMatch(/that is m2: ask it, with --api$/);
+    expect(leaderHint({ ...standby, managers: [] })[1]).toMatch(/that is m2: ask it, with --at$/);
     expect(leaderHint({ ...standby, leader: null })[1]).toMatch(
       /this Manager does not know which one leads\.$/,
     );

@@ -5,7 +5,7 @@
 
 import { LeaseholdError } from 'leasehold/manager';
 import type { StatusAnswer } from './answers.ts';
-import { ApiUnreachableError, ManagerApi } from './api.ts';
+import { isUnreachable, ManagerApi } from './api.ts';
 import type { Context } from './context.ts';
 
 export type ManagerAnswer = StatusAnswer['managers'][number];
@@ -81,7 +81,7 @@ export async function askOthers(
 }
 
 function problemOf(error: unknown): string {
-  if (error instanceof ApiUnreachableError) return error.reason;
+  if (isUnreachable(error)) return String(error.details['reason']);
   if (error instanceof LeaseholdError) return error.message;
   throw error;
 }

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { VERSION } from 'leasehold/manager';
+import { VERSION } from 'leasehold/internal';
 import { describe, expect, it } from 'vitest';
 import { runCli } from './cli.ts';
 import { buildProgram } from './program.ts';
@@ -20,18 +20,7 @@ describe('the command line', () => {
   it('has the commands that were promised', () => {
     const names = buildProgram(recordedContext()).commands.map((command) => command.name());
     expect(names).toEqual(
-      expect.arrayContaining([
-        'manager',
-        'run',
-        'status',
-        'pools',
-        'lookup',
-        'explain',
-        'watch',
-        'flease',
-        'completion',
-        'demo',
-      ]),
+      expect.arrayContaining(['manager', 'run', 'status', 'pool', 'watch', 'flease', 'completion', 'demo']),
     );
   });
 
@@ -44,13 +33,13 @@ describe('the command line', () => {
     }
   });
 
-  it.each(['status', 'pools', 'lookup', 'watch'])(
-    'hints at --api if %s is told of --managers',
+  it.each(['status', 'pool list', 'pool find', 'watch'])(
+    'hints at --at if %s is told of --managers',
     async (name) => {
-      const { code, complained } = await run(name, '--managers', '10.0.0.1:7400');
+      const { code, complained } = await run(...name.split(' '), '--managers', '10.0.0.1:7400');
       expect(code).toBe(2);
       expect(complained).toContain(
-        "unknown option '--managers'; this command has --api <url>: the HTTP API of the Manager",
+        "unknown option '--managers'; this command has --at <addresses>: the HTTP API of the Manager",
       );
     },
   );
@@ -107,14 +96,14 @@ describe('the command line', () => {
   });
 
   it('shows an example if an argument was left out', async () => {
-    expect((await run('lookup', 'presence')).complained).toBe(
-      "leasehold: missing required argument 'keys'\nFor example: leasehold lookup presence alice\nSee leasehold lookup --help.\n",
+    expect((await run('pool', 'find', 'presence')).complained).toBe(
+      "leasehold: missing required argument 'keys'\nFor example: leasehold pool find presence alice\nSee leasehold pool find --help.\n",
     );
     expect((await run('run')).complained).toContain('For example: leasehold run -- node server.js');
   });
 
   it('says what it takes for what, if a command to run under a lease is missing or empty', async () => {
-    const peers = ['--id', 'ada', '--peers', 'ada=127.0.0.1:1'];
+    const peers = ['--name', 'ada', '--peers', 'ada=127.0.0.1:1'];
     expect((await run('flease', 'hold', ...peers, '--', 'true')).complained).toMatch(
       /^leasehold: missing required argument 'command': "true" is taken for the resource, [^\n]*\nFor example: leasehold flease hold backup -- /,
     );
@@ -129,8 +118,8 @@ describe('the command line', () => {
       complained: expect.stringContaining('the resource is empty, but it must be a text'),
     });
     expect(
-      (await run('flease', 'hold', 'backup', ...peers, '--skew', '6s', '--', 'true')).complained,
-    ).toContain('leasehold: --skew is 6000 ms, but it must be less than half of --lease');
+      (await run('flease', 'hold', 'backup', ...peers, '--clock-skew', '6s', '--', 'true')).complained,
+    ).toContain('leasehold: --clock-skew is 6000 ms, but it must be less than half of --lease');
   });
 
   it('says where to put -- if an option of the command to run is taken for one of ours', async () => {
@@ -141,11 +130,11 @@ describe('the command line', () => {
   });
 
   it.each([
-    [['flease', 'serve'], ['--http', '7500'], '--http 7500', '--peers'],
-    [['flease', 'serve'], ['--listen', '0.0.0.0:7510', '--http', '7510'], '--http 7510', '--listen'],
+    [['flease', 'start'], ['--http', '7500'], '--http 7500', '--peers'],
+    [['flease', 'start'], ['--listen', '0.0.0.0:7510', '--http', '7510'], '--http 7510', '--listen'],
     [['flease', 'hold', 'backup'], ['--http', '127.0.0.1:7500'], '--http 127.0.0.1:7500', '--peers'],
   ])('refuses a member two things in one place: %s %s', async (words, flags, said, where) => {
-    const peers = ['--id', 'ada', '--peers', 'ada=127.0.0.1:7500', ...flags];
+    const peers = ['--name', 'ada', '--peers', 'ada=127.0.0.1:7500', ...flags];
     expect(await run(...words, ...peers, ...(words.includes('hold') ? ['--', 'true'] : []))).toMatchObject({
       code: 2,
       complained: expect.stringContaining(
@@ -154,12 +143,15 @@ describe('the command line', () => {
     });
   });
 
-  it.each(['--port', '--http-port'])('refuses a Manager two things in one place: %s', async (flag) => {
-    const group = ['--store', 'flease', '--flease-id', 'a', '--flease-peers', 'a=127.0.0.1:7500'];
-    expect(await run('manager', ...group, flag, '7500')).toMatchObject({
+  it.each([
+    ['--listen', '127.0.0.1:7500'],
+    ['--http', '7500'],
+  ])('refuses a Manager two things in one place: %s', async (flag, place) => {
+    const group = ['--store', 'flease', '--name', 'a', '--peers', 'a=127.0.0.1:7500'];
+    expect(await run('manager', 'start', ...group, flag, place)).toMatchObject({
       code: 2,
       complained: expect.stringContaining(
-        `leasehold: ${flag} 7500 is where a listens for the others (--flease-peers): give the two different ports\n`,
+        `leasehold: ${flag} ${place} is where a listens for the others (--peers): give the two different ports\n`,
       ),
     });
   });
@@ -168,8 +160,8 @@ describe('the command line', () => {
     ['--http', '0', '--no-http'],
     ['--no-http', '--http', '0'],
   ])('refuses what contradicts itself, whichever comes last: %s %s %s', async (...flags) => {
-    const peers = ['--id', 'ada', '--peers', 'ada=127.0.0.1:1'];
-    expect(await run('flease', 'serve', ...peers, ...flags)).toMatchObject({
+    const peers = ['--name', 'ada', '--peers', 'ada=127.0.0.1:1'];
+    expect(await run('flease', 'start', ...peers, ...flags)).toMatchObject({
       code: 2,
       complained: expect.stringMatching(/^leasehold: --http and --no-http contradict each other: /),
     });
@@ -183,17 +175,17 @@ describe('the command line', () => {
     await runCli(['demo', '--ownrs', '3'], context);
     expect(context.complained()).toContain('See npm start -- --help.');
     await runCli(['watch', '--help'], context);
-    expect(context.printed()).toContain('Usage: leasehold watch [options] [pool]');
+    expect(context.printed()).toContain('Usage: leasehold watch [options]');
   });
 
   it('refuses values that make no sense, and says which would', async () => {
-    const { code, complained } = await run('manager', '--port', '70000');
+    const { code, complained } = await run('manager', 'start', '--listen', '127.0.0.1:70000');
     expect(code).toBe(2);
-    expect(complained).toContain('whole number from 0 to 65535');
+    expect(complained).toContain('host:port, with a port from 0 to 65535');
     expect((await run('demo', '--owners', 'many')).complained).toContain('whole number of at least 1');
     expect((await run('completion', 'cmd')).complained).toContain('bash, zsh, fish');
-    expect((await run('manager', '--memory', '--data', 'x')).code).toBe(2);
-    expect((await run('status', '--api', 'http://[')).complained).toContain('no address of an API');
+    expect((await run('manager', 'start', '--memory', '--data', 'x')).code).toBe(2);
+    expect((await run('status', '--at', 'http://[')).complained).toContain('no address of an API');
   });
 
   it('takes options for what stands behind them, also if a command within has the same', async () => {
@@ -203,13 +195,18 @@ describe('the command line', () => {
     expect((await run('manager', 'step-down', '--data', 'x')).complained).toContain(
       "unknown option '--data'",
     );
-    expect((await run('manager', 'recovr')).complained).toContain('did you mean step-down or recover?');
+    expect((await run('manager', 'recovr')).complained).toContain('did you mean recover?');
   });
 
   it('complains in JSON with --json', async () => {
     const { code, complained } = await run('status', '--json', '--bogus');
     expect(code).toBe(2);
-    expect(JSON.parse(complained)).toEqual({ error: { code: 'USAGE', message: "unknown option '--bogus'" } });
+    expect(JSON.parse(complained)).toEqual({
+      error: {
+        ...{ code: 'USAGE', message: "unknown option '--bogus'" },
+        ...{ retryable: false, isOutcomeKnown: true },
+      },
+    });
   });
 
   it('leaves to the command what stands behind its name', async () => {

@@ -3,19 +3,19 @@
  */
 
 import { Command } from 'commander';
-import { VERSION } from 'leasehold/manager';
+import { VERSION } from 'leasehold/internal';
+import { caCommand } from './commands/ca.ts';
 import { completionCommand } from './commands/completion.ts';
 import { demoCommands } from './commands/demo.ts';
-import { explainCommand } from './commands/explain.ts';
 import { fleaseCommand } from './commands/flease.ts';
-import { groupCommand } from './commands/group.ts';
-import { limitCommand } from './commands/limit.ts';
-import { lookupCommand } from './commands/lookup.ts';
+import { membershipCommand } from './commands/membership.ts';
+import { ratelimitCommand } from './commands/ratelimit.ts';
 import { managerCommand } from './commands/manager.ts';
-import { poolsCommand } from './commands/pools.ts';
+import { poolCommand } from './commands/pool.ts';
 import { quorumCommand } from './commands/quorum.ts';
 import { runCommand } from './commands/run.ts';
 import { statusCommand } from './commands/status.ts';
+import { tokenCommand } from './commands/token.ts';
 import { watchCommand } from './commands/watch.ts';
 import { type Context, typed } from './context.ts';
 import { withExamples } from './options.ts';
@@ -32,14 +32,14 @@ export function buildProgram(context: Context): Command {
     managerCommand(context),
     runCommand(context),
     statusCommand(context),
-    poolsCommand(context),
-    lookupCommand(context),
-    explainCommand(context),
+    poolCommand(context),
     watchCommand(context),
     fleaseCommand(context),
     quorumCommand(context),
-    groupCommand(context),
-    limitCommand(context),
+    membershipCommand(context),
+    ratelimitCommand(context),
+    caCommand(context),
+    tokenCommand(context),
     completionCommand(context, () => program),
   ]) {
     program.addCommand(command);
@@ -48,14 +48,14 @@ export function buildProgram(context: Context): Command {
     program.addCommand(command, { hidden: isHidden });
   withExamples(program, context, [
     ['demo', 'see a small service at work, with everything that belongs to it'],
-    ['manager', 'start a Manager on this machine'],
+    ['manager start', 'start a Manager on this machine'],
     ['run -- node server.js', 'start a server whose death is noticed at once'],
     ['watch', 'see who joins, what moves and what is lost'],
     ['flease hold backup -- ./backup.sh', 'run a command on one machine of a small group at a time'],
   ]);
   program.addHelpText(
     'after',
-    '\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 nobody answers, 4 no such pool, 75 lease not had, 76 lease lost.',
+    '\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 nobody answers, 4 no such pool or key, 5 not allowed, 75 not now, 76 lease lost.',
   );
   settle(program, context);
   return program;

@@ -91,11 +91,11 @@ describe('a request over HTTP', () => {
 describe('a server that closes every connection at once', () => {
   // As a process of its own: a process that has sent a request before would find the end by other means.
   it.each([
-    [['status'], '--api', 'Manager'],
-    [['pools', '--json'], '--api', 'Manager'],
-    [['watch'], '--api', 'Manager'],
-    [['flease', 'status', 'backup'], '--http', 'member'],
-    [['flease', 'watch', 'backup'], '--http', 'member'],
+    [['status'], '--at', 'Manager'],
+    [['pool', 'list', '--json'], '--at', 'Manager'],
+    [['watch'], '--at', 'Manager'],
+    [['flease', 'status', 'backup'], '--at', 'member'],
+    [['flease', 'watch', 'backup'], '--at', 'member'],
   ])(
     'is nobody who answers, and that is said: %s',
     async (words, option, who) => {
@@ -103,7 +103,7 @@ describe('a server that closes every connection at once', () => {
       const { code, stderr } = await run([...words, option, url.replace('http://', '')]);
       expect({ code, stderr }).toMatchObject({ code: 3 });
       expect(stderr).toContain(`no ${who} answers at ${url}: the other side closed the connection. `);
-      expect(stderr).toContain('API_UNREACHABLE');
+      expect(stderr).toContain('UNREACHABLE');
     },
     LONG_MS,
   );
@@ -114,7 +114,7 @@ describe('a server that accepts connections and says nothing', () => {
     let asked: () => void = () => {};
     const hasAsked = new Promise<void>((resolve) => (asked = resolve));
     const url = await listen(createServer((socket) => void socket.once('data', asked)));
-    await using watching = await start(['watch', '--api', url]);
+    await using watching = await start(['watch', '--at', url]);
     await hasAsked;
     watching.child.kill('SIGINT');
     expect(await watching.ended).toBe(0);

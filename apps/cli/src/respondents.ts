@@ -4,10 +4,7 @@
  * told so, and how to ask the one that is there.
  */
 
-import { DEFAULT_FLEASE_HTTP_PORT } from 'leasehold/flease';
-import { DEFAULT_QUORUM_HTTP_PORT } from 'leasehold/quorum';
-import { DEFAULT_GROUP_HTTP_PORT } from 'leasehold/membership';
-import { DEFAULT_LIMIT_HTTP_PORT } from 'leasehold/ratelimit';
+import { type HandleHead, STATUS_PORTS } from 'leasehold/internal';
 
 /** A kind of server, and how to find one. */
 export interface Respondent {
@@ -19,8 +16,10 @@ export interface Respondent {
   /** How to name the place. */
   readonly place: string;
   readonly usualPort: number;
-  /** The field `service` of the status. */
-  readonly service: string;
+  /** As in the status. */
+  readonly module: string;
+  /** What the instance of a handle is, in paths; undefined: no path names it. */
+  readonly kind?: 'pool' | 'cell' | 'group';
   /** The environment variable with the address. */
   readonly variable: string;
   /** A path at which nobody else answers. */
@@ -32,51 +31,73 @@ export interface Respondent {
 export const STATUS_PATH = '/v1/status';
 
 export const MANAGER: Respondent = {
-  ...{ who: 'Manager', command: 'manager', place: '--api URL or LEASEHOLD_API', usualPort: 7_401 },
-  ...{ service: 'manager', path: '/v1/pools', variable: 'LEASEHOLD_API' },
-  status: (url) => `status --api ${url}`,
+  ...{
+    who: 'Manager',
+    command: 'manager start',
+    place: '--at ADDRESS or LEASEHOLD_MANAGER_AT',
+    usualPort: STATUS_PORTS.manager,
+  },
+  ...{ module: 'manager', path: '/v1/pool', variable: 'LEASEHOLD_MANAGER_AT' },
+  status: (url) => `status --at ${url}`,
 };
 
 export const MEMBER: Respondent = {
-  ...{ who: 'member', command: 'flease serve', place: '--http ADDRESS or LEASEHOLD_FLEASE_HTTP' },
-  ...{ usualPort: DEFAULT_FLEASE_HTTP_PORT, service: 'flease', path: '/v1/holder' },
-  ...{ variable: 'LEASEHOLD_FLEASE_HTTP' },
-  status: (url) => `flease status --http ${url.replace('http://', '')}`,
+  ...{ who: 'member', command: 'flease start', place: '--at ADDRESS or LEASEHOLD_FLEASE_AT' },
+  ...{ usualPort: STATUS_PORTS.flease, module: 'flease', kind: 'cell', path: '/v1/flease/{cell}/holder' },
+  ...{ variable: 'LEASEHOLD_FLEASE_AT' },
+  status: (url) => `flease status --at ${url.replace('http://', '')}`,
 };
 
 export const REPLICA: Respondent = {
-  ...{ who: 'replica', command: 'quorum start', place: '--servers ADDRESSES or LEASEHOLD_QUORUM' },
-  ...{ usualPort: DEFAULT_QUORUM_HTTP_PORT, service: 'quorum', path: '/v1/members' },
-  ...{ variable: 'LEASEHOLD_QUORUM' },
+  ...{ who: 'replica', command: 'quorum start', place: '--at ADDRESSES or LEASEHOLD_QUORUM_AT' },
+  ...{ usualPort: STATUS_PORTS.quorum, module: 'quorum', kind: 'cell', path: '/v1/quorum' },
+  ...{ variable: 'LEASEHOLD_QUORUM_AT' },
   status: () => 'quorum status',
 };
 
 export const GROUP_SERVER: Respondent = {
-  ...{ who: 'server of a group', command: 'group serve', place: '--http ADDRESS or LEASEHOLD_GROUP_HTTP' },
-  ...{ usualPort: DEFAULT_GROUP_HTTP_PORT, service: 'group', path: '/v1/send' },
-  ...{ variable: 'LEASEHOLD_GROUP_HTTP' },
-  status: (url) => `group status --http ${url.replace('http://', '')}`,
+  ...{ who: 'server of a group', command: 'membership start' },
+  place: '--at ADDRESS or LEASEHOLD_MEMBERSHIP_AT',
+  ...{
+    usualPort: STATUS_PORTS.membership,
+    module: 'membership',
+    kind: 'group',
+    path: '/v1/membership/{group}/send',
+  },
+  ...{ variable: 'LEASEHOLD_MEMBERSHIP_AT' },
+  status: (url) => `membership status --at ${url.replace('http://', '')}`,
 };
 
 export const LIMITED: Respondent = {
   ...{
     who: 'process that shares limits',
-    command: 'serveLimits',
-    start: 'Call serveLimits(sharing) of leasehold/ratelimit in the process',
-    place: '--http ADDRESS or LEASEHOLD_LIMIT_HTTP',
+    command: 'serveStatus',
+    start: 'Call serveStatus(limits) of leasehold in the process',
+    place: '--at ADDRESS or LEASEHOLD_RATELIMIT_AT',
   },
-  ...{ usualPort: DEFAULT_LIMIT_HTTP_PORT, service: 'ratelimit', path: '/v1/key' },
-  ...{ variable: 'LEASEHOLD_LIMIT_HTTP' },
-  status: (url) => `limit status --http ${url.replace('http://', '')}`,
+  ...{
+    usualPort: STATUS_PORTS.ratelimit,
+    module: 'ratelimit',
+    kind: 'pool',
+    path: '/v1/ratelimit/{pool}/key',
+  },
+  ...{ variable: 'LEASEHOLD_RATELIMIT_AT' },
+  status: (url) => `ratelimit status --at ${url.replace('http://', '')}`,
 };
 
 const ALL = [MANAGER, MEMBER, REPLICA, GROUP_SERVER, LIMITED];
 
-/** The kind of server that this status is from; undefined: none. */
-export const whoseStatus = (answer: unknown): Respondent | undefined =>
-  typeof answer === 'object' && answer !== null && 'service' in answer
-    ? ALL.find(({ service }) => service === answer.service)
+/** The statuses of the handles of a process; undefined: that is no status. */
+export function handlesIn(answer: unknown): readonly HandleHead[] | undefined {
+  const { handles } = Object(answer) as { readonly handles?: unknown };
+  return Array.isArray(handles) && handles.every((each) => typeof Object(each).module === 'string')
+    ? (handles as readonly HandleHead[])
     : undefined;
+}
+
+/** The kind of server that has such handles; undefined: none. */
+export const whoseHandles = (handles: readonly HandleHead[]): Respondent | undefined =>
+  ALL.find(({ module }) => handles.some((handle) => handle.module === module));
 
 /** The kind of server that has these paths. */
 export const whosePaths = (paths: unknown): Respondent | undefined =>

@@ -1,3 +1,4 @@
+import { serveStatus } from 'leasehold';
 import { describe, expect, it } from 'vitest';
 import { startManager } from 'leasehold/manager';
 import { silent } from '../../../leasehold/src/runtime/logger.ts';
@@ -22,13 +23,17 @@ describe('Managers that were asked', () => {
   });
 });
 
-describe('status --compare', () => {
-  const options = { port: 0, http: { port: 0 }, firstStart: true, logger: silent } as const;
+const AT = { listen: '127.0.0.1:0', logger: silent };
+
+describe('status of several addresses', () => {
+  const options = { listen: '127.0.0.1:0', firstStart: true, logger: silent } as const;
 
   it('says that two Managers lead separate logs, with both histories', async () => {
-    await using one = await startManager({ ...options, id: 'one' });
-    await using two = await startManager({ ...options, id: 'two' });
-    const args = ['status', '--api', one.httpUrl ?? '', '--compare', `${two.httpUrl},http://127.0.0.1:1`];
+    await using one = await startManager({ ...options, name: 'one' });
+    await using two = await startManager({ ...options, name: 'two' });
+    await using first = await serveStatus(one, AT);
+    await using second = await serveStatus(two, AT);
+    const args = ['status', '--at', `${first.url},${second.url},http://127.0.0.1:1`];
     const context = recordedContext();
     expect(await runCli(args, context)).toBe(1);
     const lines = context.printed();
@@ -44,10 +49,9 @@ describe('status --compare', () => {
 
   it('says nothing of it, and ends well, if one Manager is named twice', async () => {
     await using one = await startManager(options);
+    await using at = await serveStatus(one, AT);
     const context = recordedContext();
-    expect(
-      await runCli(['status', '--api', one.httpUrl ?? '', '--compare', one.httpUrl ?? ''], context),
-    ).toBe(0);
+    expect(await runCli(['status', '--at', `${at.url},${at.url}`], context)).toBe(0);
     expect(context.printed()).not.toContain('LOG.');
   });
 });

@@ -1,4 +1,4 @@
-import { LeaseholdError } from 'leasehold/manager';
+import { SingleError } from 'leasehold/internal';
 
 /** The leader, according to a standby Manager. */
 export interface LeaderTold {
@@ -8,7 +8,7 @@ export interface LeaderTold {
 }
 
 /** The Manager that was asked does not lead, and has nothing from the one that does. Ask that one. */
-export class StandsByError extends LeaseholdError {
+export class StandsByError extends SingleError {
   override readonly name = 'StandsByError';
   readonly code = 'STANDS_BY';
   readonly retryable = true;
@@ -25,7 +25,7 @@ export class StandsByError extends LeaseholdError {
 function restOf(leader: LeaderTold | null): string {
   if (leader === null) return ', nor who leads';
   const { id, http } = leader;
-  return `; ${id} leads, as far as it knows: ask that one, with --api${http === null ? '' : ` ${http}`}`;
+  return `; ${id} leads, as far as it knows: ask that one, with --at${http === null ? '' : ` ${http}`}`;
 }
 
 /** Null if the refusal names no leader, or cannot be understood. */

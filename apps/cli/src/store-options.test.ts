@@ -5,8 +5,7 @@ import {
   storeOf,
   type StoreOptions,
   storeWords,
-  withFleaseOptions,
-  withQuorumOptions,
+  withCellOptions,
   withStoreOptions,
 } from './store-options.ts';
 import { recordedContext } from './testing/recorded-context.ts';
@@ -16,8 +15,8 @@ const ADDRESS = `etcds://me:${SECRET}@10.0.0.1,10.0.0.2:2380/prod`;
 
 /** What these words come to. */
 function read(argv: readonly string[], environment: Record<string, string> = {}) {
-  const command = withQuorumOptions(
-    withFleaseOptions(withStoreOptions(new Command().option('--data <directory>').option('--memory'))),
+  const command = withCellOptions(
+    withStoreOptions(new Command().option('--data <directory>').option('--memory').option('--name <name>')),
   ).exitOverride();
   command.configureOutput({ outputError: () => {} }).parse(argv, { from: 'user' });
   return storeOf(recordedContext({ environment }), command.opts<StoreOptions>());
@@ -25,12 +24,15 @@ function read(argv: readonly string[], environment: Record<string, string> = {})
 
 describe('where the command line says that the log is', () => {
   it('is an etcd, by an option or by the environment', () => {
-    expect(read(['--store', ADDRESS])).toMatchObject({ etcd: ADDRESS, cluster: undefined });
-    expect(read([], { LEASEHOLD_STORE: ADDRESS })).toMatchObject({ etcd: ADDRESS });
-    expect(read(['--store', ADDRESS], { LEASEHOLD_STORE: 'etcd://other' })).toMatchObject({ etcd: ADDRESS });
+    expect(read(['--store', ADDRESS])).toMatchObject({ etcd: { url: ADDRESS }, cluster: undefined });
+    expect(read([], { LEASEHOLD_STORE: ADDRESS })).toMatchObject({ etcd: { url: ADDRESS } });
+    expect(read(['--store', ADDRESS], { LEASEHOLD_STORE: 'etcd://other' })).toMatchObject({
+      etcd: { url: ADDRESS },
+    });
     const tls = ['--store-ca', 'ca', '--store-cert', 'cert', '--store-key', 'key', '--cluster', 'c'];
     expect(read(tls, { LEASEHOLD_STORE: ADDRESS })).toEqual({
-      ...{ etcd: ADDRESS, ca: 'ca', cert: 'cert', key: 'key', cluster: 'c' },
+      etcd: { url: ADDRESS, ca: 'ca', cert: 'cert', key: 'key' },
+      cluster: 'c',
     });
   });
 
@@ -41,18 +43,18 @@ describe('where the command line says that the log is', () => {
   });
 
   it('is one place', () => {
-    expect(() => read(['--store', ADDRESS, '--data', 'x'])).toThrow(
-      "'--store <address>' cannot be used with",
-    );
+    expect(() => read(['--store', ADDRESS, '--data', 'x'])).toThrow('--store is given, and --data too');
     expect(() => read(['--store', ADDRESS, '--memory'])).toThrow("'--store <address>' cannot be used with");
     expect(() => read(['--data', 'x'], { LEASEHOLD_STORE: ADDRESS })).toThrow(
-      'LEASEHOLD_STORE is set, and --data given',
+      'LEASEHOLD_STORE is set, and --data too',
     );
     expect(() => read(['--memory'], { LEASEHOLD_STORE: ADDRESS })).toThrow('and --memory given');
   });
 
   it.each(['--cluster', '--store-ca', '--store-cert', '--store-key'])('needs a store for %s', (option) => {
-    expect(() => read([option, 'x'])).toThrow(`${option} is about an etcd, and none is named`);
+    expect(() => read([option, 'x'])).toThrow(
+      `${option} means nothing here: give an etcd with --store, or set LEASEHOLD_STORE`,
+    );
   });
 
   it.each(['fleas', 'http://h:2379', 'h:2379'])('is neither an etcd nor to be elected: %s', (store) => {
@@ -64,25 +66,27 @@ describe('where the command line says that the log is', () => {
 
   it('is a group of replicas, one in each Manager', () => {
     const peers = 'a=h1:7600,b=h2:7600,c=h3:7600';
-    const named = ['--store', 'quorum', '--quorum-name', 'b', '--quorum-peers', peers];
+    const named = ['--store', 'quorum', '--name', 'b', '--peers', peers];
     const parsed = { a: 'h1:7600', b: 'h2:7600', c: 'h3:7600' };
     expect(read(named)).toMatchObject({
       quorum: { name: 'b', peers: parsed, directory: './leasehold-quorum-b' },
     });
-    const environment = { LEASEHOLD_QUORUM_PEERS: peers, LEASEHOLD_QUORUM_NAME: 'c' };
-    expect(read(['--store', 'quorum', '--quorum-directory', '/d'], environment)).toMatchObject({
+    const environment = { LEASEHOLD_MANAGER_PEERS: peers, LEASEHOLD_MANAGER_NAME: 'c' };
+    expect(read(['--store', 'quorum', '--data', '/d'], environment)).toMatchObject({
       quorum: { name: 'c', peers: parsed, directory: '/d' },
     });
-    expect(() => read(['--store', 'quorum'])).toThrow('which replicas? Give --quorum-peers');
-    expect(() => read(['--store', 'quorum', '--quorum-peers', peers])).toThrow('which of a, b, c is this?');
-    expect(() => read(['--store', 'quorum', '--quorum-name', 'd', '--quorum-peers', peers])).toThrow(
+    expect(() => read(['--store', 'quorum'])).toThrow('which Managers? Give --peers');
+    expect(() => read(['--store', 'quorum', '--peers', peers])).toThrow('which of a, b, c is this?');
+    expect(() => read(['--store', 'quorum', '--name', 'd', '--peers', peers])).toThrow(
       '"d" is not among the peers, which are a, b, c',
     );
     expect(() => read([...named, '--store-ca', 'x'])).toThrow('all three');
-    expect(() => read([...named, '--cluster', 'x'])).toThrow('give --quorum-group instead');
-    expect(() => read([...named, '--flease-id', 'a'])).toThrow('give --store flease');
-    expect(() => read(['--quorum-name', 'b'])).toThrow('give --store quorum');
-    expect(() => read(['--store', ADDRESS, '--quorum-name', 'b'])).toThrow('give --store quorum');
+    expect(() => read([...named, '--cluster', 'x'])).toThrow('give --cell instead');
+    expect(() => read([...named, '--clock-skew', '1s'])).toThrow(
+      '--clock-skew means nothing here: give --store flease',
+    );
+    expect(() => read(['--newcomer'])).toThrow('--newcomer means nothing here: give --store flease or');
+    expect(() => read(['--store', ADDRESS, '--peers', peers])).toThrow('--peers means nothing here');
   });
 
   it('is told without what is secret', () => {
@@ -95,48 +99,48 @@ describe('where the command line says that the log is', () => {
     [['--store', `etcd://me:${SECRET}@`]],
     [['--store', `etcd://me:${SECRET}@h`, '--store-ca', 'x']],
     [['--store', ADDRESS, '--data', 'x']],
-    [['--store', ADDRESS, '--host', '0.0.0.0', '--insecure']],
+    [['--store', ADDRESS, '--listen', '0.0.0.0:7400', '--insecure']],
     [['--store', ADDRESS, '--store-cert', 'x']],
     [['--store', ADDRESS, '--bogus']],
   ])('is refused without repeating a password: %j', async (argv) => {
     for (const json of [[], ['--json']]) {
       const context = recordedContext();
-      expect(await runCli(['manager', ...argv, ...json], context)).toBe(2);
+      expect(await runCli(['manager', 'start', ...argv, ...json], context)).toBe(2);
       expect(context.printed() + context.complained()).not.toContain(SECRET);
     }
   });
 });
 
 describe('Managers that elect each other, on the command line', () => {
-  const WORDS = ['--store', 'flease', '--flease-id', 'a', '--flease-peers', 'a=h1:7500,b=h2:7500'];
+  const WORDS = ['--store', 'flease', '--name', 'a', '--peers', 'a=h1:7500,b=h2:7500'];
   const PEERS = { a: 'h1:7500', b: 'h2:7500' };
 
   it('are named by options or by the environment', () => {
-    expect(read(WORDS)).toMatchObject({ flease: { id: 'a', peers: PEERS } });
+    expect(read(WORDS)).toMatchObject({ flease: { name: 'a', peers: PEERS } });
     const more = [
       '--cluster',
       'c',
-      '--flease-group',
+      '--cell',
       'g',
-      '--flease-listen',
+      '--cell-listen',
       '0.0.0.0:7500',
-      '--flease-skew',
+      '--clock-skew',
       '50ms',
-      '--flease-takeover',
+      '--takeover',
       '1min',
     ];
     expect(read([...WORDS, ...more])).toMatchObject({
-      flease: { id: 'a', peers: PEERS, group: 'g', listen: '0.0.0.0:7500', clockSkewMs: 50, tls: undefined },
+      flease: { name: 'a', peers: PEERS, cell: 'g', listen: '0.0.0.0:7500', clockSkewMs: 50, tls: undefined },
       cluster: 'c',
     });
     expect(read([...WORDS, ...more])).toMatchObject({ flease: { takeoverMs: 60_000 } });
-    const change = ['--flease-view', '2', '--flease-before', 'a=h1:7500,c=h3:7500'];
+    const change = ['--peers-version', '2', '--peers-before', 'a=h1:7500,c=h3:7500'];
     expect(read([...WORDS, ...change])).toMatchObject({
-      flease: { peers: PEERS, view: 2, before: { a: 'h1:7500', c: 'h3:7500' } },
+      flease: { peers: PEERS, peersVersion: 2, peersBefore: { a: 'h1:7500', c: 'h3:7500' } },
     });
-    const environment = { LEASEHOLD_STORE: 'flease', LEASEHOLD_FLEASE_ID: 'b' };
-    expect(read([], { ...environment, LEASEHOLD_FLEASE_PEERS: 'a=h1:7500,b=h2:7500' })).toMatchObject({
-      flease: { id: 'b', peers: PEERS },
+    const environment = { LEASEHOLD_STORE: 'flease', LEASEHOLD_MANAGER_NAME: 'b' };
+    expect(read([], { ...environment, LEASEHOLD_MANAGER_PEERS: 'a=h1:7500,b=h2:7500' })).toMatchObject({
+      flease: { name: 'b', peers: PEERS },
     });
   });
 
@@ -149,22 +153,20 @@ describe('Managers that elect each other, on the command line', () => {
   });
 
   it.each([
-    [['--store', 'flease'], 'who elects? Give --flease-peers'],
-    [['--store', 'flease', '--flease-peers', 'a=h:1'], 'which of a is this? Give --flease-id'],
-    [
-      ['--store', 'flease', '--flease-peers', 'a=h:1', '--flease-id', 'z'],
-      '"z" is not among the peers, which are a',
-    ],
-    [[...WORDS, '--flease-before', 'a'], '"a" in --flease-before is no member with its address'],
-    [['--flease-id', 'a'], '--flease-id is about Managers that elect each other: give --store flease'],
-    [['--store', ADDRESS, '--flease-skew', '1s'], '--flease-skew is about Managers that elect'],
-    [['--store', 'flease', '--data', 'x'], 'cannot be used with'],
+    [['--store', 'flease'], 'which Managers? Give --peers'],
+    [['--store', 'flease', '--peers', 'a=h:1'], 'which of a is this? Give --name'],
+    [['--store', 'flease', '--peers', 'a=h:1', '--name', 'z'], '"z" is not among the peers, which are a'],
+    [[...WORDS, '--peers-before', 'a'], '"a" in --peers-before is no member with its address'],
+    [['--peers-before', 'a=h:1'], '--peers-before means nothing here: give --store flease or --store quorum'],
+    [['--store', ADDRESS, '--clock-skew', '1s'], '--clock-skew means nothing here'],
+    [[...WORDS, '--newcomer'], '--newcomer means nothing here: give --store quorum'],
+    [[...WORDS, '--data', 'x'], 'a Manager keeps its log in one place'],
   ])('are refused if something is missing or of no use: %j', (argv, complaint) => {
     expect(() => read(argv)).toThrow(complaint);
   });
 
   it('are told of in words', () => {
-    expect(storeWords({ flease: { id: 'a', peers: PEERS } })).toBe(
+    expect(storeWords({ flease: { name: 'a', peers: PEERS } })).toBe(
       'nothing: a=h1:7500, b=h2:7500 elect who leads cluster leasehold',
     );
   });
@@ -178,6 +180,6 @@ describe('Managers that elect each other, on the command line', () => {
   it('are not recovered on a quorum group: the others refuse a directory that was put back', async () => {
     const context = recordedContext();
     expect(await runCli(['manager', 'recover', '--store', 'quorum', '--yes'], context)).toBe(2);
-    expect(context.complained()).toContain('Start that Manager with an empty directory and --join');
+    expect(context.complained()).toContain('Start that Manager with an empty directory and --newcomer');
   });
 });

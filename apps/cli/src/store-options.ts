@@ -5,28 +5,21 @@
  */
 
 import { type Command, Option } from 'commander';
-import {
-  type EtcdStore,
-  fleasePlace,
-  type FleaseStore,
-  quorumPlace,
-  type QuorumStore,
-  storePlace,
-} from 'leasehold/manager';
+import type { Peers } from 'leasehold/flease';
+import { fleasePlace, quorumPlace, storePlace } from 'leasehold/internal';
+import type { EtcdStore, FleaseStore, QuorumStore } from 'leasehold/manager';
 import type { Context } from './context.ts';
 import { UsageError } from './failure.ts';
 import { peersOf } from './flease/member-options.ts';
 import { milliseconds, wholeNumberFrom } from './options.ts';
 
 const VARIABLE = 'LEASEHOLD_STORE';
-const PEERS_VARIABLE = 'LEASEHOLD_FLEASE_PEERS';
-const ID_VARIABLE = 'LEASEHOLD_FLEASE_ID';
+const PEERS_VARIABLE = 'LEASEHOLD_MANAGER_PEERS';
+export const NAME_VARIABLE = 'LEASEHOLD_MANAGER_NAME';
 /** The value of `--store` if nothing is to be kept. */
 const FLEASE = 'flease';
 /** The value of `--store` if the log is in a group of replicas, one in each Manager. */
 const QUORUM = 'quorum';
-const QUORUM_PEERS_VARIABLE = 'LEASEHOLD_QUORUM_PEERS';
-const QUORUM_NAME_VARIABLE = 'LEASEHOLD_QUORUM_NAME';
 
 export interface StoreOptions {
   readonly data?: string;
@@ -36,22 +29,17 @@ export interface StoreOptions {
   readonly storeCa?: string;
   readonly storeCert?: string;
   readonly storeKey?: string;
-  readonly fleaseId?: string;
-  readonly fleasePeers?: string;
-  readonly fleaseGroup?: string;
-  readonly fleaseListen?: string;
+  readonly name?: string;
+  readonly peers?: string;
+  readonly cell?: string;
+  readonly cellListen?: string;
+  readonly newcomer?: true;
   /** In milliseconds. */
-  readonly fleaseSkew?: number;
+  readonly clockSkew?: number;
   /** In milliseconds. */
-  readonly fleaseTakeover?: number;
-  readonly fleaseView?: number;
-  readonly fleaseBefore?: string;
-  readonly quorumName?: string;
-  readonly quorumDirectory?: string;
-  readonly quorumPeers?: string;
-  readonly quorumGroup?: string;
-  readonly quorumListen?: string;
-  readonly quorumJoin?: true;
+  readonly takeover?: number;
+  readonly peersVersion?: number;
+  readonly peersBefore?: string;
 }
 
 export type SharedStore = EtcdStore | FleaseStore | QuorumStore;
@@ -65,66 +53,51 @@ export const withStoreOptions = (command: Command): Command =>
       new Option(
         '--store <address>',
         `an etcd instead, as etcd://h1:2379,h2:2379/prefix, or etcds:// for TLS; or ${QUORUM}: in the Managers themselves; or ${FLEASE}: nothing is kept (default: ${VARIABLE})`,
-      ).conflicts(['data', 'memory']),
+      ).conflicts('memory'),
     )
     .option('--cluster <name>', 'whose log it is, if several share one etcd or group (default: leasehold)')
     .option('--store-ca <file>', 'certificates of those who may vouch for etcd (default: those of Node)')
     .option('--store-cert <file>', 'our own certificate for etcd; needs --store-key')
     .option('--store-key <file>', 'the private key of --store-cert');
 
-/** For Managers that elect each other, and keep nothing. */
-export const withFleaseOptions = (command: Command): Command =>
+/** For Managers that are named in a list: they elect each other and keep nothing, or keep the log among themselves. */
+export const withCellOptions = (command: Command): Command =>
   command
     .option(
-      '--flease-id <name>',
-      `with --store ${FLEASE}: which of the peers this is (default: ${ID_VARIABLE})`,
+      '--peers <addresses>',
+      `with --store ${FLEASE} or ${QUORUM}: all Managers, this one too, as a=host:port,b=host:port, at ports of their own (default: ${PEERS_VARIABLE})`,
     )
     .option(
-      '--flease-peers <addresses>',
-      `all Managers, this one too, as a=host:port,b=host:port, at ports of their own (default: ${PEERS_VARIABLE})`,
+      '--cell <name>',
+      'Managers in cells of different names ignore each other (default: default, with --store quorum leasehold)',
     )
-    .option('--flease-group <name>', 'groups of different names do not elect each other (default: default)')
-    .option('--flease-listen <address>', 'where to listen for the others, if not where the peers are told')
+    .option('--cell-listen <address>', 'where to listen for the peers, if not at the address in --peers')
+    .option(
+      '--newcomer',
+      `with --store ${QUORUM}: join a cell that exists; then "leasehold quorum add" there`,
+    )
     .addOption(
       new Option(
-        '--flease-skew <time>',
-        'twice what a clock may be off from true time; the same everywhere (default: a tenth of the leader lease)',
+        '--clock-skew <time>',
+        `with --store ${FLEASE}: twice what a clock may be off from true time; the same everywhere (default: a tenth of the leader lease)`,
       ).argParser(milliseconds),
     )
     .addOption(
       new Option(
-        '--flease-takeover <time>',
-        'how long a new leader waits before it grants a key; no lease may need longer; the same everywhere (default: 15s)',
+        '--takeover <time>',
+        `with --store ${FLEASE}: how long a new leader waits before it grants a key; no lease may need longer; the same everywhere (default: 15s)`,
       ).argParser(milliseconds),
     )
     .addOption(
-      new Option('--flease-view <number>', 'one more with each change of the peers (default: 1)').argParser(
-        wholeNumberFrom(1),
-      ),
-    )
-    .option('--flease-before <addresses>', 'the peers of the view before, while the group changes');
-
-/** For Managers that keep their log in a group of replicas, one in each process. */
-export const withQuorumOptions = (command: Command): Command =>
-  command
-    .option(
-      '--quorum-name <name>',
-      `with --store ${QUORUM}: which of the peers this is (default: ${QUORUM_NAME_VARIABLE})`,
+      new Option(
+        '--peers-version <number>',
+        `with --store ${FLEASE}: one more with each change of the peers (default: 1)`,
+      ).argParser(wholeNumberFrom(1)),
     )
     .option(
-      '--quorum-peers <addresses>',
-      `the replicas of all Managers, this one too, as a=host:port,b=host:port, at ports of their own (default: ${QUORUM_PEERS_VARIABLE})`,
-    )
-    .option(
-      '--quorum-directory <path>',
-      'where its replica keeps its journal; never shared, copied or emptied (default: ./leasehold-quorum-NAME)',
-    )
-    .option(
-      '--quorum-group <name>',
-      'groups of different names have nothing to do with each other (default: leasehold)',
-    )
-    .option('--quorum-listen <address>', 'where to listen for the others, if not where the peers are told')
-    .option('--quorum-join', 'join a group that exists; then "leasehold quorum add" there');
+      '--peers-before <addresses>',
+      `with --store ${FLEASE}: the peers of the version before, while the peers change`,
+    );
 
 /** Whether Managers are to elect each other and keep nothing. */
 export const keepsNothing = ({ environment }: Context, { store }: StoreOptions): boolean =>
@@ -138,87 +111,94 @@ export const isOnQuorum = ({ environment }: Context, { store }: StoreOptions): b
 export function storeOf(context: Context, options: StoreOptions): SharedStore | undefined {
   const { environment } = context;
   const { store, cluster, storeCa: ca, storeCert: cert, storeKey: key } = options;
-  const fromEnvironment = store === undefined ? environment[VARIABLE] || undefined : undefined;
-  const etcd = store ?? fromEnvironment;
-  if (etcd !== undefined) {
-    const other = options.memory ? '--memory' : options.data === undefined ? undefined : '--data';
-    if (other !== undefined)
-      throw new UsageError(`${VARIABLE} is set, and ${other} given: a Manager keeps its log in one place`);
-    if (etcd !== FLEASE) refuseFlease(options);
-    if (etcd !== QUORUM) refuseQuorum(options);
-    if (etcd === FLEASE) return fleaseOf(context, options);
-    if (etcd === QUORUM) return quorumOf(context, options);
-    if (!/^etcds?:\/\//i.test(etcd)) {
-      throw new UsageError(
-        `${store === undefined ? VARIABLE : '--store'} must be an etcd, as etcd://h1:2379,h2:2379/prefix, or etcds:// for TLS; or ${QUORUM}, for Managers that keep it among themselves; or ${FLEASE}, for Managers that elect each other and keep nothing`,
-      );
-    }
-    return { etcd, cluster, ca, cert, key };
+  const where = store ?? (environment[VARIABLE] || undefined);
+  if (where === undefined) {
+    refuse(options, CELL_OPTIONS, `--store ${FLEASE} or --store ${QUORUM}`);
+    refuse(options, ETCD_OPTIONS, `an etcd with --store, or set ${VARIABLE}`);
+    return undefined;
   }
-  refuseFlease(options);
-  refuseQuorum(options);
-  const useless = Object.entries({ cluster, 'store-ca': ca, 'store-cert': cert, 'store-key': key }).find(
-    ([, value]) => value !== undefined,
-  );
-  if (useless === undefined) return undefined;
-  throw new UsageError(
-    `--${useless[0]} is about an etcd, and none is named: give --store, or set ${VARIABLE}`,
-  );
+  if (options.memory)
+    throw new UsageError(`${VARIABLE} is set, and --memory given: a Manager keeps its log in one place`);
+  if (where === QUORUM) {
+    refuse(options, FLEASE_OPTIONS, `--store ${FLEASE}`);
+    return quorumOf(context, options);
+  }
+  if (options.data !== undefined) {
+    const said = store === undefined ? `${VARIABLE} is set` : '--store is given';
+    throw new UsageError(`${said}, and --data too: a Manager keeps its log in one place`);
+  }
+  if (where === FLEASE) {
+    refuse(options, ['newcomer'], `--store ${QUORUM}`);
+    return fleaseOf(context, options);
+  }
+  refuse(options, CELL_OPTIONS, `--store ${FLEASE} or --store ${QUORUM}`);
+  if (!/^etcds?:\/\//i.test(where)) {
+    throw new UsageError(
+      `${store === undefined ? VARIABLE : '--store'} must be an etcd, as etcd://h1:2379,h2:2379/prefix, or etcds:// for TLS; or ${QUORUM}, for Managers that keep it among themselves; or ${FLEASE}, for Managers that elect each other and keep nothing`,
+    );
+  }
+  return { etcd: { url: where, ca, cert, key }, cluster };
 }
 
-function fleaseOf({ environment }: Context, options: StoreOptions): FleaseStore {
+const FLEASE_OPTIONS = ['clockSkew', 'takeover', 'peersVersion', 'peersBefore'] as const;
+const CELL_OPTIONS = ['peers', 'cell', 'cellListen', 'newcomer', ...FLEASE_OPTIONS] as const;
+const ETCD_OPTIONS = ['cluster', 'storeCa', 'storeCert', 'storeKey'] as const;
+
+/** @throws {UsageError} if one of these options is given, which mean nothing without something else */
+function refuse(options: StoreOptions, names: readonly (keyof StoreOptions)[], needed: string): void {
+  const useless = names.find((name) => options[name] !== undefined);
+  if (useless === undefined) return;
+  const flag = useless.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+  throw new UsageError(`--${flag} means nothing here: give ${needed}, or leave it out`);
+}
+
+/** This Manager's name and the addresses of all Managers. @throws {UsageError} */
+function cellOf(
+  { environment }: Context,
+  options: StoreOptions,
+): {
+  readonly name: string;
+  readonly peers: Peers;
+  readonly cell: string | undefined;
+  readonly listen: string | undefined;
+} {
+  const text = options.peers ?? (environment[PEERS_VARIABLE] || undefined);
+  const name = options.name ?? (environment[NAME_VARIABLE] || undefined);
+  if (text === undefined) {
+    throw new UsageError(
+      `which Managers? Give --peers a=10.0.0.1:7500,b=10.0.0.2:7500,c=10.0.0.3:7500, or set ${PEERS_VARIABLE}`,
+    );
+  }
+  const peers = peersOf('--peers', text);
+  const names = Object.keys(peers).join(', ');
+  if (name === undefined)
+    throw new UsageError(`which of ${names} is this? Give --name, or set ${NAME_VARIABLE}`);
+  if (!Object.hasOwn(peers, name) && options.newcomer === undefined) {
+    throw new UsageError(
+      `"${name}" is not among the peers, which are ${names}: check --name, or add it with its address on every Manager`,
+    );
+  }
+  return { name, peers, cell: options.cell, listen: options.cellListen };
+}
+
+function fleaseOf(context: Context, options: StoreOptions): FleaseStore {
   const { cluster, storeCa: ca, storeCert: cert, storeKey: key } = options;
-  const peers = options.fleasePeers ?? (environment[PEERS_VARIABLE] || undefined);
-  const id = options.fleaseId ?? (environment[ID_VARIABLE] || undefined);
-  if (peers === undefined) {
-    throw new UsageError(
-      `who elects? Give --flease-peers a=10.0.0.1:7500,b=10.0.0.2:7500,c=10.0.0.3:7500, or set ${PEERS_VARIABLE}`,
-    );
-  }
-  const parsed = peersOf('--flease-peers', peers);
-  const names = Object.keys(parsed).join(', ');
-  if (id === undefined)
-    throw new UsageError(`which of ${names} is this? Give --flease-id, or set ${ID_VARIABLE}`);
-  if (!Object.hasOwn(parsed, id)) {
-    throw new UsageError(
-      `"${id}" is not among the peers, which are ${names}: check --flease-id, or add it with its address on every Manager`,
-    );
-  }
-  const tls = allOf('members of a group', { ca, cert, key });
-  const { fleaseGroup: group, fleaseListen: listen, fleaseView: view } = options;
-  const { fleaseSkew: clockSkewMs, fleaseTakeover: takeoverMs } = options;
-  const before =
-    options.fleaseBefore === undefined ? undefined : peersOf('--flease-before', options.fleaseBefore);
+  const { clockSkew: clockSkewMs, takeover: takeoverMs, peersVersion, peersBefore: before } = options;
+  const tls = allOf('members of a cell', { ca, cert, key });
+  const peersBefore = before === undefined ? undefined : peersOf('--peers-before', before);
   return {
-    flease: { id, peers: parsed, group, listen, clockSkewMs, takeoverMs, view, before, tls },
+    flease: { ...cellOf(context, options), clockSkewMs, takeoverMs, peersVersion, peersBefore, tls },
     cluster,
   };
 }
 
-function quorumOf({ environment }: Context, options: StoreOptions): QuorumStore {
-  const { storeCa: ca, storeCert: cert, storeKey: key, cluster } = options;
-  const peers = options.quorumPeers ?? (environment[QUORUM_PEERS_VARIABLE] || undefined);
-  const name = options.quorumName ?? (environment[QUORUM_NAME_VARIABLE] || undefined);
+function quorumOf(context: Context, options: StoreOptions): QuorumStore {
+  const { storeCa: ca, storeCert: cert, storeKey: key, cluster, newcomer } = options;
   if (cluster !== undefined)
-    throw new UsageError('--cluster is about an etcd or a group that elects: give --quorum-group instead');
-  if (peers === undefined) {
-    throw new UsageError(
-      `which replicas? Give --quorum-peers a=10.0.0.1:7600,b=10.0.0.2:7600,c=10.0.0.3:7600, or set ${QUORUM_PEERS_VARIABLE}`,
-    );
-  }
-  const parsed = peersOf('--quorum-peers', peers);
-  const names = Object.keys(parsed).join(', ');
-  if (name === undefined)
-    throw new UsageError(`which of ${names} is this? Give --quorum-name, or set ${QUORUM_NAME_VARIABLE}`);
-  if (!Object.hasOwn(parsed, name) && options.quorumJoin === undefined) {
-    throw new UsageError(
-      `"${name}" is not among the peers, which are ${names}: check --quorum-name, or add it with its address on every Manager`,
-    );
-  }
-  const tls = allOf('replicas', { ca, cert, key });
-  const { quorumGroup: group, quorumListen: listen, quorumJoin: join } = options;
-  const directory = options.quorumDirectory ?? `./leasehold-quorum-${name}`;
-  return { quorum: { name, directory, peers: parsed, group, listen, join, tls } };
+    throw new UsageError('--cluster is about an etcd or a cell that elects: give --cell instead');
+  const cell = cellOf(context, options);
+  const directory = options.data ?? `./leasehold-quorum-${cell.name}`;
+  return { quorum: { ...cell, directory, newcomer, tls: allOf('replicas', { ca, cert, key }) } };
 }
 
 /** All three files of mutual TLS, or none. */
@@ -231,22 +211,6 @@ function allOf(
   throw new UsageError(`${who} know each other by --store-ca, --store-cert and --store-key, all three`);
 }
 
-function refuseQuorum(options: StoreOptions): void {
-  const useless = Object.keys(options).find((name) => name.startsWith(QUORUM));
-  if (useless === undefined) return;
-  const name = useless.slice(QUORUM.length).toLowerCase();
-  throw new UsageError(
-    `--quorum-${name} is about Managers that keep their log among themselves: give --store ${QUORUM}`,
-  );
-}
-
-function refuseFlease(options: StoreOptions): void {
-  const useless = Object.keys(options).find((name) => name.startsWith(FLEASE));
-  if (useless === undefined) return;
-  const name = useless.slice(FLEASE.length).toLowerCase();
-  throw new UsageError(`--flease-${name} is about Managers that elect each other: give --store ${FLEASE}`);
-}
-
 /** `etcd at 10.0.0.1:2379, 10.0.0.2:2379, under leasehold/`: the part of the address that may be shown. */
 export function storeWords(store: SharedStore): string {
   if (isFlease(store)) {
@@ -254,8 +218,8 @@ export function storeWords(store: SharedStore): string {
     return `nothing: ${members.join(', ')} elect who leads cluster ${cluster}`;
   }
   if (isQuorum(store)) {
-    const { members, group, directory } = quorumPlace(store);
-    return `the replicas ${members.join(', ')} (group ${group}); this one keeps its journal in ${directory}`;
+    const { members, cell, directory } = quorumPlace(store);
+    return `the replicas ${members.join(', ')} (cell ${cell}); this one keeps its journal in ${directory}`;
   }
   const { members, prefix, cluster } = storePlace(store);
   const name = store.cluster === undefined ? '' : ` (cluster ${cluster})`;

@@ -41,7 +41,7 @@ export function usageSentence(error: CommanderError, command: Command): string {
 }
 
 /** Owners are told of Managers by the Managers' ports for owners; observers ask one Manager by HTTP. */
-const MISTAKEN: Readonly<Record<string, string>> = { '--managers': '--api', '--api': '--managers' };
+const MISTAKEN: Readonly<Record<string, string>> = { '--managers': '--at', '--at': '--managers' };
 
 function otherOptionHint({ code, message }: CommanderError, command: Command): string {
   const given = code === 'commander.unknownOption' ? /'(--[a-z]+)/.exec(message)?.[1] : undefined;

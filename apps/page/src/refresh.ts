@@ -5,6 +5,7 @@
 
 import {
   ask,
+  askManager,
   type OwnersAnswer,
   type PoolAnswer,
   type PoolSummary,
@@ -58,7 +59,7 @@ export async function refreshOrSay(): Promise<void> {
 
 /** @throws if the Manager does not answer */
 export async function refresh(): Promise<void> {
-  const status = await ask<StatusAnswer>('/v1/status');
+  const status = await askManager();
   const pools = await readPools(status);
   model.clockAheadMs = status.startedAtMs + 1_000 * status.uptimeSeconds - Date.now();
   showManager(status);
@@ -77,7 +78,7 @@ export async function refresh(): Promise<void> {
 /** One that stands by and has read nothing, or keeps nothing, would only say that it does not know. */
 async function readPools(status: StatusAnswer): Promise<readonly PoolSummary[]> {
   if (status.pools === null) return [];
-  return (await ask<{ readonly pools: readonly PoolSummary[] }>('/v1/pools')).pools;
+  return (await ask<{ readonly pools: readonly PoolSummary[] }>('/v1/pool')).pools;
 }
 
 async function readPool(pool: PoolSummary): Promise<void> {

@@ -65,7 +65,7 @@ function demoCommand(context: Context): Command {
       'of the first Manager; 0 for any that is free (default: 7400 if it is free)',
       port,
     )
-    .option('--http-port <port>', 'of its page and API; 0 likewise (default: 7401 if it is free)', port)
+    .option('--http <port>', 'of its page and API; 0 likewise (default: 7401 if it is free)', port)
     .option('--data <directory>', 'where the Manager keeps its data (default: a temporary directory)')
     .addOption(jsonOption('print the state as a line of JSON every second'))
     .action((options: DemoOptions) => runDemo(context, options));

@@ -10,8 +10,8 @@ const LONG_MS = 60_000;
 interface Place {
   readonly http: string;
   readonly role: string;
-  readonly id: string;
-  readonly leader: { readonly id: string; readonly address: string | null } | null;
+  readonly name: string;
+  readonly leader: { readonly name: string; readonly address: string | null } | null;
   readonly store: { readonly kind: string; readonly members: readonly string[]; readonly cluster: string };
 }
 
@@ -25,8 +25,9 @@ afterEach(async () => {
 });
 
 async function manage(id: string, peers: string): Promise<Running> {
-  const argv = ['--store', 'flease', '--flease-id', id, '--flease-peers', peers];
-  const process = await start(['manager', ...argv, '--port', '0', '--http-port', '0', '--json']);
+  const argv = ['--store', 'flease', '--name', id, '--peers', peers];
+  const place = ['--listen', '127.0.0.1:0', '--http', '0', '--json'];
+  const process = await start(['manager', 'start', ...argv, ...place]);
   open.push(process);
   return { process, ...(await process.json<Place>('saying where it listens', () => true)) };
 }
@@ -36,7 +37,7 @@ async function manageThree(): Promise<readonly Running[]> {
   return await Promise.all(['a', 'b', 'c'].map((id) => manage(id, peers.join(','))));
 }
 
-describe('leasehold manager --store flease', () => {
+describe('leasehold manager start --store flease', () => {
   it(
     'starts Managers of which one leads and all say who; another leads when that one steps down, and those who watch are told',
     async () => {
@@ -44,31 +45,29 @@ describe('leasehold manager --store flease', () => {
       const leader = managers.find(({ role }) => role === 'leading') as Running;
       const others = managers.filter((manager) => manager !== leader);
       expect(managers.map(({ role }) => role).sort()).toEqual(['leading', 'standby', 'standby']);
-      expect(managers.map((manager) => manager.leader?.id)).toEqual(managers.map(() => leader.id));
+      expect(managers.map((manager) => manager.leader?.name)).toEqual(managers.map(() => leader.name));
       expect(leader.store).toMatchObject({ kind: 'flease', cluster: 'leasehold' });
       expect(leader.store.members).toHaveLength(3);
 
-      const { stdout: status } = await run(['status', '--api', others[0]?.http ?? '']);
-      expect(status).toMatch(new RegExp(`^ {2}leader {7}${leader.id}, in term \\d+$`, 'm'));
-      expect(status).toMatch(new RegExp(`^${leader.id}=127.0.0.1:\\d+ +leads$`, 'm'));
+      const { stdout: status } = await run(['status', '--at', others[0]?.http ?? '']);
+      expect(status).toMatch(new RegExp(`^ {2}leader {7}${leader.name}, in term \\d+$`, 'm'));
+      expect(status).toMatch(new RegExp(`^${leader.name}=127.0.0.1:\\d+ +leads$`, 'm'));
 
-      const watching = await start(['watch', '--api', others[0]?.http ?? '']);
+      const watching = await start(['watch', '--at', others[0]?.http ?? '']);
       open.push(watching);
       await watching.until(
         'what it tells',
-        () => watching.stderr.includes(`${leader.id} leads: watch`) || undefined,
+        () => watching.stderr.includes(`${leader.name} leads: watch`) || undefined,
       );
       expect(watching.stderr).toContain(
-        `This Manager stands by and keeps nothing, so until it leads it reports only which Manager leads. As far as it knows, ${leader.id} leads: watch that one, with --api.\n`,
+        `This Manager stands by and keeps nothing, so until it leads it reports only which Manager leads. As far as it knows, ${leader.name} leads: watch that one, with --at.\n`,
       );
 
-      const { code, stdout } = await run(['manager', 'step-down', '--api', leader.http]);
+      const { code, stdout } = await run(['manager', 'step-down', '--at', leader.http]);
       expect({ code, stdout }).toMatchObject({ code: 0 });
-      const after = JSON.parse(
-        (await run(['status', '--json', '--api', leader.http])).stdout,
-      ) as StatusAnswer;
+      const after = JSON.parse((await run(['status', '--json', '--at', leader.http])).stdout) as StatusAnswer;
       expect(after.role).toBe('standby');
-      expect(others.map(({ id }) => id)).toContain(after.leader?.id);
+      expect(others.map(({ name }) => name)).toContain(after.leader?.id);
       const told = await watching.until('who leads then', () => watching.lines[0]);
       expect(told).toMatch(new RegExp(`  Manager ${after.leader?.id} leads, term \\d+`));
 

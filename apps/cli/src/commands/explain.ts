@@ -1,8 +1,8 @@
 import { Command } from 'commander';
 import type { ExplainAnswer } from '../answers.ts';
-import { type ApiOption, ManagerApi, poolPath } from '../api.ts';
+import { type AtOption, ManagerApi, poolPath } from '../api.ts';
 import type { Context } from '../context.ts';
-import { apiOption, jsonOption, withExamples } from '../options.ts';
+import { atOption, jsonOption, withExamples } from '../options.ts';
 import { type JsonOption, show } from '../output.ts';
 
 export function explainCommand(context: Context): Command {
@@ -11,9 +11,9 @@ export function explainCommand(context: Context): Command {
     .description('Explain why a key is at its owner.')
     .argument('<pool>', 'the pool')
     .argument('<key>', 'the key; quote it if it has spaces')
-    .addOption(apiOption())
+    .addOption(atOption())
     .addOption(jsonOption())
-    .action(async (pool: string, key: string, options: ApiOption & JsonOption) => {
+    .action(async (pool: string, key: string, options: AtOption & JsonOption) => {
       const api = ManagerApi.of(context, options);
       const answer = await api.get<ExplainAnswer>(poolPath(pool, `/explain?key=${encodeURIComponent(key)}`));
       show(context, options, answer, () =>
@@ -21,8 +21,8 @@ export function explainCommand(context: Context): Command {
       );
     });
   return withExamples(command, context, [
-    ['explain presence alice', 'from the characters of the key to the server'],
-    ['explain presence alice --json', 'the same as facts'],
+    ['pool explain presence alice', 'from the characters of the key to the server'],
+    ['pool explain presence alice --json', 'the same as facts'],
   ]);
 }
 

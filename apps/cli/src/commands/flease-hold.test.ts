@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { runCli } from '../cli.ts';
 import { recordedContext } from '../testing/recorded-context.ts';
 
-const MEMBER = ['--id', 'ada', '--peers', 'ada=127.0.0.1:1'];
+const MEMBER = ['--name', 'ada', '--peers', 'ada=127.0.0.1:1'];
 
 async function hold(...words: readonly string[]) {
   const context = recordedContext();

@@ -3,7 +3,7 @@ import { joinFlease } from 'leasehold/flease';
 import { resolveFleaseDurations, checkResource } from 'leasehold/internal';
 import type { Context } from '../context.ts';
 import { EXIT, UsageError } from '../failure.ts';
-import { type Suspects, suspectsOf } from '../flease/command-ended-error.ts';
+import { type Suspects, suspectsOf } from '../flease/command-ended.ts';
 import { inFlags } from '../flease/flags.ts';
 import { runHeld } from '../flease/held-command.ts';
 import { httpOf, joinOptionsOf, type MemberOptions, withMemberOptions } from '../flease/member-options.ts';
@@ -17,9 +17,9 @@ import type { JsonOption } from '../output.ts';
 
 interface HoldOptions extends MemberOptions, JsonOption {
   /** In milliseconds. */
-  readonly wait?: number;
+  readonly timeout?: number;
   /** In milliseconds. */
-  readonly grace?: number;
+  readonly notice?: number;
   readonly log?: LogFormat;
   readonly quiet?: true;
 }
@@ -35,9 +35,9 @@ export function fleaseHoldCommand(context: Context): Command {
     .description(
       `Run a command while a lease is held, like flock across machines. The command finds the lease number, which grows with every holder, in LEASEHOLD_NUMBER, and the resource in LEASEHOLD_RESOURCE. If the lease is lost, the command gets a SIGTERM, and a SIGKILL when the lease is over.
 
-"hold" is the member of the group that --id names, and no two processes may be the same member at a time. Like every member that starts, it first recovers for a lease and twice the skew (11 s by default). The running members, this one included, have to be a majority of all --peers, and each id of a "hold" that does not run counts as away: "flease serve" is a member that only stays. A machine that needs many leases, or needs them fast, should use joinFlease in one process instead.
+"hold" is the member of the cell that --name names, and no two processes may be the same member at a time. Like every member that starts, it first recovers for a lease and twice the skew (11 s by default). The running members, this one included, have to be a majority of all --peers, and each name of a "hold" that does not run counts as away: "flease start" is a member that only stays. A machine that needs many leases, or needs them fast, should use joinFlease in one process instead.
 
-Exits like the command: with its exit code, or with 128 and the number of the signal that killed it. 75: the lease was not granted in time. 76: the lease was lost while the command ran. 1: the member could not start, for example because another process has its --id. 2: wrong usage, or the others have another --lease or --skew. 126, 127: the command may not be executed, or was not found; this is checked at once, before any waiting.`,
+Exits like the command: with its exit code, or with 128 and the number of the signal that killed it. 75: the lease was not granted in time. 76: the lease was lost while the command ran. 1: the member could not start, for example because another process has its --name. 2: wrong usage, or the others have another --lease or --clock-skew. 126, 127: the command may not be executed, or was not found; this is checked at once, before any waiting.`,
     )
     .usage('[options] <resource> -- <command> [args...]')
     .argument('<resource>', 'the name of the lease: any text, the same for all contenders')
@@ -46,13 +46,13 @@ Exits like the command: with its exit code, or with 128 and the number of the si
   withMemberOptions(command)
     .addOption(
       new Option(
-        '--wait <time>',
+        '--timeout <time>',
         'how long to wait for the lease, counted from when this member is ready; 0s: fail if it is held (default: no limit)',
       ).argParser(milliseconds),
     )
     .addOption(
       new Option(
-        '--grace <time>',
+        '--notice <time>',
         'how long before the end of a lease that is not renewed the command gets SIGTERM (default: a tenth of the lease)',
       ).argParser(milliseconds),
     )
@@ -73,11 +73,11 @@ Exits like the command: with its exit code, or with 128 and the number of the si
   return withExamples(command, context, [
     [
       'flease hold backup -- ./backup.sh --all',
-      'id and peers by LEASEHOLD_FLEASE_ID and LEASEHOLD_FLEASE_PEERS',
+      'name and peers by LEASEHOLD_FLEASE_NAME and LEASEHOLD_FLEASE_PEERS',
     ],
-    ['flease hold backup --wait 0s -- ./backup.sh', 'or fail at once, if the lease is held'],
+    ['flease hold backup --timeout 0s -- ./backup.sh', 'or fail at once, if the lease is held'],
     [
-      'flease hold leader --id ada --peers ada=10.0.0.1:7500,ben=10.0.0.2:7500,cyd=10.0.0.3:7500 --insecure -- node leader.js',
+      'flease hold leader --name ada --peers ada=10.0.0.1:7500,ben=10.0.0.2:7500,cyd=10.0.0.3:7500 --insecure -- node leader.js',
       'one leader among three machines',
     ],
   ]);
@@ -104,7 +104,7 @@ async function hold(
     format: options.log ?? (options.json ? 'json' : undefined),
     level: options.quiet ? 'error' : undefined,
   });
-  const join = { ...joinOptionsOf(context, options), noticeMs: options.grace, logger };
+  const join = { ...joinOptionsOf(context, options), noticeMs: options.notice, logger };
   const http = httpOf(options, join);
   const durations = resolveFleaseDurations(join);
   if (durations.leaseMs < LEASE_MS_MIN) {
@@ -118,11 +118,11 @@ async function hold(
   if (whyNot !== undefined) throw whyNot;
   await refuseTakenHttp(http, join, ADVICE);
   using signals = new CommandSignals();
-  await using group = await joinFlease(join);
-  await using _ = await tellOverHttp(group, http && { ...http, logger }, ADVICE);
+  await using member = await joinFlease(join);
+  await using _ = await tellOverHttp(member, http, logger, ADVICE);
   const lease = await acquired({
-    ...{ group, resource, members: Object.keys(join.peers), signals, logger },
-    ...{ recoveryMs: durations.recoveryMs, waitMs: options.wait },
+    ...{ member, resource, members: Object.keys(join.peers), signals, logger },
+    ...{ recoveryMs: durations.recoveryMs, timeoutMs: options.timeout },
   });
   if (lease === undefined) {
     logger.warn('gave up waiting for the lease: interrupted by a signal', { resource });
@@ -130,7 +130,7 @@ async function hold(
     return;
   }
   await using held = lease;
-  const suspects = (deafForMs: number): Suspects => suspectsOf(group.status(), deafForMs);
+  const suspects = (deafForMs: number): Suspects => suspectsOf(member.status(), deafForMs);
   context.exitCode = await runHeld({ command, args, lease: held, durations, suspects, signals, logger });
   logger.info('the command has ended: the lease is given back', { resource, exitCode: context.exitCode });
 }

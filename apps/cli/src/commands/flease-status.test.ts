@@ -1,15 +1,16 @@
-import type { PeerAnswer, StatusAnswer } from 'leasehold/flease';
+import type { MemberStatusAnswer, PeerAnswer } from 'leasehold/internal';
 import { describe, expect, it } from 'vitest';
 import { statusLines } from './flease-status.ts';
 
 const PEER: PeerAnswer = {
-  ...{ id: 'b', connected: true, address: '10.0.0.2:7500', heardAgoMs: 200, clockAheadMs: null },
+  ...{ name: 'b', connected: true, address: '10.0.0.2:7500', heardAgoMs: 200, clockAheadMs: null },
   ...{ problem: null, trouble: null, otherDurations: null },
 };
 
-const status = (changes: Partial<StatusAnswer>): StatusAnswer => ({
-  ...{ id: 'a', group: 'default', view: 1, isSettled: true, leaseMs: 10_000, clockSkewMs: 500 },
-  ...{ gone: null, recovery: null, peers: [], held: 0, waiting: 0, registers: 0, attempts: 0 },
+const status = (changes: Partial<MemberStatusAnswer>): MemberStatusAnswer => ({
+  ...{ module: 'flease' as const, role: 'member' as const, instance: 'default', name: 'a', isReady: true },
+  ...{ waitsFor: null, problems: [], peersVersion: 1, isSettled: true, leaseMs: 10_000, clockSkewMs: 500 },
+  ...{ closed: null, recovery: null, peers: [], held: 0, waiting: 0, registers: 0, attempts: 0 },
   ...changes,
 });
 
@@ -40,14 +41,14 @@ describe('how a member is, in words', () => {
     const [first] = statusLines(
       status({ recovery: { why: 'began', words: 'recovers for 2.5 s: it was started', forMs: 2_500 } }),
     );
-    expect(first).toBe('Member a of group default recovers for 2.5 s: it was started');
+    expect(first).toBe('Member a of cell default recovers for 2.5 s: it was started');
   });
 
   it('says of one that is in the group no more that it is not, whatever else there is to say', () => {
     const recovery = { why: 'began', words: 'recovers', forMs: 2_500 } as const;
     const [first] = statusLines(
-      status({ recovery, gone: { why: 'left', words: 'is not in view 2 of the group' } }),
+      status({ recovery, closed: { code: 'REMOVED', words: 'is not in view 2 of the group' } }),
     );
-    expect(first).toBe('Member a of group default is not in view 2 of the group');
+    expect(first).toBe('Member a of cell default is not in view 2 of the group');
   });
 });

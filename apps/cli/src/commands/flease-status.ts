@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import type { HolderAnswer, PeerAnswer, StatusAnswer } from 'leasehold/flease';
+import type { HolderAnswer, MemberStatusAnswer, PeerAnswer } from 'leasehold/internal';
 import type { Context } from '../context.ts';
 import { resourcePath } from '../flease/resource-path.ts';
 import { jsonOption, withExamples } from '../options.ts';
@@ -9,9 +9,9 @@ import { type PlaceOption, placeOption, serviceApi } from '../service/place.ts';
 
 export function fleaseStatusCommand(context: Context): Command {
   const command = new Command('status')
-    .summary('Show a member and its group, or the holder of a resource')
+    .summary('Show a member and its cell, or the holder of a resource')
     .description(
-      'Ask a running member ("flease serve", or "flease hold" with --http) for its own state and that of its peers, or for the holder of a resource.',
+      'Ask a running member ("flease start", or "flease hold" with --http) for its own state and that of its peers, or for the holder of a resource.',
     )
     .argument('[resource]', 'show the holder of this resource')
     .addOption(placeOption(MEMBER))
@@ -19,29 +19,30 @@ export function fleaseStatusCommand(context: Context): Command {
     .action(async (resource: string | undefined, options: PlaceOption & JsonOption) => {
       const api = serviceApi(context, options, MEMBER);
       if (resource === undefined) {
-        const status = await api.get<StatusAnswer>('/v1/status');
+        const status = await api.get<MemberStatusAnswer>('/v1/status');
         show(context, options, status, () => statusLines(status));
         return;
       }
-      const answer = await api.get<HolderAnswer>(resourcePath('/v1/holder', resource));
+      const answer = await api.get<HolderAnswer>(await api.pathOf(resourcePath('/holder', resource)));
       show(context, options, answer, () => [holderLine(answer)]);
     });
   return withExamples(command, context, [
     ['flease status', 'a member on this machine, and how far the clocks of the others are off'],
     ['flease status backup', 'who has it'],
-    ['flease status --http 10.0.0.2:7501 --json', 'another member, for programs'],
+    ['flease status --at 10.0.0.2:7501 --json', 'another member, for programs'],
   ]);
 }
 
-export function statusLines(status: StatusAnswer): readonly string[] {
-  const { id, group, view, isSettled, recovery, held, waiting, registers, attempts, peers } = status;
-  const { leaseMs, clockSkewMs, gone } = status;
+export function statusLines(status: MemberStatusAnswer): readonly string[] {
+  const { name, instance, peersVersion, isSettled, recovery, held, waiting, registers, attempts, peers } =
+    status;
+  const { leaseMs, clockSkewMs, closed } = status;
   return [
-    `Member ${id} of group ${group} ${(gone ?? recovery)?.words ?? 'is ready'}`,
-    `  view         ${view}${isSettled ? '' : ', not settled yet: members of the one before are still needed'}`,
+    `Member ${name} of cell ${instance} ${(closed ?? recovery)?.words ?? 'is ready'}`,
+    `  peers        version ${peersVersion}${isSettled ? '' : ', not settled yet: members of the one before are still needed'}`,
     `  durations    lease ${duration(leaseMs)}, skew ${duration(clockSkewMs)}`,
     `  holds        ${counted(held, 'lease')}; ${counted(waiting, 'request')} waiting`,
-    `  remembers    ${counted(registers, 'resource')} for the group`,
+    `  remembers    ${counted(registers, 'resource')} for the cell`,
     `  attempts     ${attempts}`,
     '',
     ...(peers.length === 0
@@ -51,7 +52,7 @@ export function statusLines(status: StatusAnswer): readonly string[] {
 }
 
 const peerCells = (peer: PeerAnswer): readonly string[] => [
-  peer.id,
+  peer.name,
   peer.address ?? '-',
   peer.connected ? 'yes' : 'no',
   peer.heardAgoMs === null ? 'never' : `${duration(peer.heardAgoMs)} ago`,

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import type { HolderAnswer, NotKnownAnswer } from 'leasehold/flease';
+import type { HolderAnswer, NotKnownAnswer } from 'leasehold/internal';
 import { type Context, interruption } from '../context.ts';
 import { followStream } from '../event-stream.ts';
 import { resourcePath } from '../flease/resource-path.ts';
@@ -13,7 +13,7 @@ export function fleaseWatchCommand(context: Context): Command {
   const command = new Command('watch')
     .summary('Print the holder of a resource whenever it changes')
     .description(
-      'Print the holder of a resource, at first and whenever it changes, as found by a running member ("flease serve", or "flease hold" with --http). The member polls a few times per lease, so a change that is undone at once may be missed. If too few members answer, that is printed on the standard error, and the watch goes on; once enough answer, the holder is printed again, even if unchanged. A lost connection to the member, and its return, are printed there too.',
+      'Print the holder of a resource, at first and whenever it changes, as found by a running member ("flease start", or "flease hold" with --http). The member polls a few times per lease, so a change that is undone at once may be missed. If too few members answer, that is printed on the standard error, and the watch goes on; once enough answer, the holder is printed again, even if unchanged. A lost connection to the member, and its return, are printed there too.',
     )
     .argument('<resource>', 'the resource')
     .addOption(placeOption(MEMBER))
@@ -33,7 +33,7 @@ async function watch(context: Context, resource: string, options: PlaceOption & 
   };
   say(`Watching ${JSON.stringify(resource)} at ${api.url}; Ctrl-C ends it.`);
   const onState = connectionLines(context, api, { json: options.json, facts: { resource } });
-  const path = resourcePath('/v1/watch', resource);
+  const path = await api.pathOf(resourcePath('/watch', resource), signal);
   let isKnown = true;
   for await (const answer of followStream<HolderAnswer | NotKnownAnswer>({ api, path, signal, onState })) {
     const atMs = Date.now();

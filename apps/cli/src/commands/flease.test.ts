@@ -1,11 +1,12 @@
 /** The commands as processes of their own, in groups of such processes on this machine. */
 
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { HolderAnswer } from 'leasehold/flease';
+import type { HolderAnswer } from 'leasehold/internal';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { lastingPort } from '../../../../leasehold/src/node/testing/lasting-port.ts';
+import { Stopwatch } from '../../../../leasehold/src/node/testing/undisturbed-time.ts';
 import { run, type Started, start } from '../testing/started.ts';
 
 const TIMEOUT_MS = 60_000;
@@ -13,21 +14,17 @@ const TIMEOUT_MS = 60_000;
 const MEMBERS = ['a', 'b', 'c', 'd', 'e'];
 const SERVING = ['a', 'b', 'e'];
 /** Short, but not so short that a busy machine takes leases away. */
-const TIMES = ['--lease', '1500ms', '--skew', '100ms'];
+const TIMES = ['--lease', '1500ms', '--clock-skew', '100ms'];
+const GRACE_MS = 500;
 
 const folder = mkdtempSync(join(tmpdir(), 'leasehold-flease-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Ports on which nobody listens. */
-async function freePorts(count: number): Promise<readonly number[]> {
-  const servers = Array.from({ length: count }, () => createServer());
-  await Promise.all(
-    servers.map((server) => new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))),
-  );
-  const ports = servers.map((server) => (server.address() as AddressInfo).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+const freePorts = async (count: number): Promise<readonly number[]> => {
+  const ports: number[] = [];
+  while (ports.length < count) ports.push(await lastingPort());
   return ports;
-}
+};
 
 /** Goes on until there is such a file, and ends with 5. If told to end before, the command says so and goes on. */
 const untilFile = (file: string): readonly string[] => [
@@ -54,7 +51,7 @@ describe('members of a group on the command line', { timeout: TIMEOUT_MS }, () =
     environment = { LEASEHOLD_FLEASE_PEERS: peers };
     serving = await Promise.all(
       SERVING.map((id) =>
-        start(['flease', 'serve', '--id', id, ...TIMES, '--http', '0', '--json'], { environment }),
+        start(['flease', 'start', '--name', id, ...TIMES, '--http', '0', '--json'], { environment }),
       ),
     );
     const [first] = await Promise.all(
@@ -71,13 +68,13 @@ describe('members of a group on the command line', { timeout: TIMEOUT_MS }, () =
   });
 
   async function hold(id: string, resource: string, ...argv: readonly string[]): Promise<Started> {
-    const words = ['flease', 'hold', resource, '--id', id, ...TIMES, '--log', 'json', ...argv];
+    const words = ['flease', 'hold', resource, '--name', id, ...TIMES, '--log', 'json', ...argv];
     const holder = await start(words, { environment, cwd: folder });
     holders.push(holder);
     return holder;
   }
 
-  const ask = (...argv: readonly string[]) => run(['flease', ...argv, '--http', http]);
+  const ask = (...argv: readonly string[]) => run(['flease', ...argv, '--at', http]);
 
   it('one runs its command, the other waits, says for whom, and runs its own with a higher number', async () => {
     const one = await hold('c', 'two', '--', ...untilFile('two.done'));
@@ -101,7 +98,7 @@ describe('members of a group on the command line', { timeout: TIMEOUT_MS }, () =
   });
 
   it('the holder of a resource is told to a watching command, at first and at each change', async () => {
-    const watching = await start(['flease', 'watch', 'seen', '--http', http, '--json']);
+    const watching = await start(['flease', 'watch', 'seen', '--at', http, '--json']);
     holders.push(watching);
     const told = (): readonly (string | null)[] =>
       watching.lines.map((line) => (JSON.parse(line) as HolderAnswer).holder?.holder ?? null);
@@ -128,7 +125,7 @@ describe('members of a group on the command line', { timeout: TIMEOUT_MS }, () =
   it('one that asks once is refused while another has it, and says by whom', async () => {
     const one = await hold('c', 'once', '--', ...untilFile('once.done'));
     await numberOf(one);
-    const other = await hold('d', 'once', '--wait', '0s', '--json', '--', 'touch', 'once.ran');
+    const other = await hold('d', 'once', '--timeout', '0s', '--json', '--', 'touch', 'once.ran');
     expect(await other.ended).toBe(75);
     expect(other.stderr).toMatch(
       /"error":\{"code":"LEASE_HELD","message":"[^\n]*was held by c when it was asked for/,
@@ -170,7 +167,7 @@ describe('members of a group on the command line', { timeout: TIMEOUT_MS }, () =
   });
 
   it('one that only stays goes on as well when nobody reads what it prints', async () => {
-    const staying = await start(['flease', 'serve', '--id', 'c', ...TIMES, '--http', '0', '--json'], {
+    const staying = await start(['flease', 'start', '--name', 'c', ...TIMES, '--http', '0', '--json'], {
       environment,
     });
     holders.push(staying);
@@ -199,8 +196,8 @@ describe('members of a group on the command line', { timeout: TIMEOUT_MS }, () =
     const one = await hold('c', 'formats', '--lease', '1600ms', '--json', '--log', 'human', '--', 'true');
     expect(await one.ended).toBe(2);
     expect(one.stderr).toMatch(/^[\d:.]+ recovers/m);
-    expect(one.stderr).toMatch(/^\{"error":\{"code":"OTHER_DURATIONS"/m);
-    for (const command of ['hold', 'serve']) {
+    expect(one.stderr).toMatch(/^\{"error":\{"code":"CONFIG_MISMATCH"/m);
+    for (const command of ['hold', 'start']) {
       const { stdout } = await run(['flease', command, '--help']);
       expect(stdout.replace(/\s+/g, ' ')).toContain('log JSON lines unless --log says otherwise');
     }
@@ -217,7 +214,7 @@ describe('members of a group on the command line', { timeout: TIMEOUT_MS }, () =
 
   it('one whose port for HTTP is taken says which flag chooses another, before it has joined', async () => {
     const { port } = new URL(http);
-    const { code, stderr } = await run(['flease', 'serve', '--id', 'c', ...TIMES, '--http', port], {
+    const { code, stderr } = await run(['flease', 'start', '--name', 'c', ...TIMES, '--http', port], {
       environment,
     });
     expect(code).toBe(1);
@@ -233,7 +230,7 @@ describe('members of a group on the command line', { timeout: TIMEOUT_MS }, () =
 
   it('one that was started twice says that, although its port for HTTP is taken as well', async () => {
     const { port } = new URL(http);
-    const { code, stderr } = await run(['flease', 'serve', '--id', 'a', ...TIMES, '--http', port], {
+    const { code, stderr } = await run(['flease', 'start', '--name', 'a', ...TIMES, '--http', port], {
       environment,
     });
     expect([code, stderr]).toEqual([1, expect.stringContaining('another process may be a already')]);
@@ -244,7 +241,7 @@ describe('members of a group on the command line', { timeout: TIMEOUT_MS }, () =
     const one = await hold('c', 'durations', ...other);
     expect(await one.ended).toBe(2);
     expect(one.stderr).toMatch(
-      /"code":"OTHER_DURATIONS","message":"[^\n]*has --lease 1600ms --skew 100ms: a has --lease 1500ms --skew 100ms, b has /,
+      /"code":"CONFIG_MISMATCH","message":"[^\n]*has --lease 1600ms --clock-skew 100ms: a has --lease 1500ms --clock-skew 100ms, b has /,
     );
     expect(existsSync(join(folder, 'durations.ran'))).toBe(false);
   });
@@ -253,23 +250,31 @@ describe('members of a group on the command line', { timeout: TIMEOUT_MS }, () =
     const { code, stdout } = await ask('status');
     expect(code).toBe(0);
     expect(stdout).toMatch(
-      /^Member a of group default is ready\n {2}view +1\n {2}durations +lease 1.5 s, skew 100 ms\n/,
+      /^Member a of cell default is ready\n {2}peers +version 1\n {2}durations +lease 1.5 s, skew 100 ms\n/,
     );
     expect(stdout).toMatch(
       /\nPEER +ADDRESS +CONNECTED +HEARD +CLOCK AHEAD BY\nb .* yes .* ago .* to .* ms\n/,
     );
     expect(JSON.parse((await ask('status', '--json')).stdout)).toMatchObject({
-      ...{ id: 'a', group: 'default', view: 1, recovery: null, held: 0, leaseMs: 1_500, clockSkewMs: 100 },
-      peers: [{ id: 'b', connected: true, trouble: null }, { id: 'c' }, { id: 'd' }, { id: 'e' }],
+      ...{
+        name: 'a',
+        instance: 'default',
+        peersVersion: 1,
+        recovery: null,
+        held: 0,
+        leaseMs: 1_500,
+        clockSkewMs: 100,
+      },
+      peers: [{ name: 'b', connected: true, trouble: null }, { name: 'c' }, { name: 'd' }, { name: 'e' }],
     });
   });
 
   it('say what to do if nobody is there to ask', async () => {
     const [port] = await freePorts(1);
-    const { code, stderr } = await run(['flease', 'status', '--http', String(port)]);
+    const { code, stderr } = await run(['flease', 'status', '--at', String(port)]);
     expect(code).toBe(3);
     expect(stderr).toContain(`no member answers at http://127.0.0.1:${port}: nothing listens there`);
-    expect(stderr).toContain('Start one with "leasehold flease serve"');
+    expect(stderr).toContain('Start one with "leasehold flease start"');
   });
 
   it('a command whose holder is killed does not outlive it for long', async () => {
@@ -282,20 +287,24 @@ describe('members of a group on the command line', { timeout: TIMEOUT_MS }, () =
 
   // The last test, since this one takes the group apart.
   it('a command whose lease is lost is asked to end, and then made to; and who watches is told that nobody knows', async () => {
-    const watching = await start(['flease', 'watch', 'lost', '--http', http]);
+    const watching = await start(['flease', 'watch', 'lost', '--at', http]);
     holders.push(watching);
-    const one = await hold('c', 'lost', '--grace', '500ms', '--', ...untilFile('lost.done'));
+    const one = await hold('c', 'lost', '--notice', `${GRACE_MS}ms`, '--', ...untilFile('lost.done'));
     await numberOf(one);
     await watching.until('who has it', () => watching.stdout.includes('c, under') || undefined);
+    const sinceKill = new Stopwatch();
     for (const member of serving.slice(1)) member.child.kill('SIGKILL');
     expect(await one.ended).toBe(76);
-    expect(one.stdout).toContain('told');
+    // A command that gets no processor within its grace is killed before it can say that it was told.
+    if (sinceKill.disturbedMs < GRACE_MS) expect(one.stdout).toContain('told');
     expect(one.stderr).toContain('the lease is lost: the command is ended');
-    expect(one.stderr).toContain('COMMAND_ENDED');
+    expect(one.stderr).toContain('LEASE_LOST');
+    // A machine that stalls the holder, too, is then named as the cause, and the members that were killed are not.
     expect(one.stderr).toMatch(
-      /lease on "lost" \(number \d+\) was not renewed in time, and "sh" (?:ended while it|may have run)/,
+      /lease on "lost" \(number \d+\) was not renewed in time, (?:because this process stood still for about .*, )?and "sh" (?:ended while it|may have run)/,
     );
-    expect(one.stderr).toMatch(/not heard from: .*b for .*, d \S+.*, e for /);
+    if (!one.stderr.includes('because this process stood still'))
+      expect(one.stderr).toMatch(/not heard from: .*b for .*, d \S+.*, e for /);
     await watching.until('that nobody knows', () => watching.stderr.includes('Not known: ') || undefined);
     expect(watching.stderr).toMatch(/Not known: no majority for "lost": 3 of 5 members have to agree/);
     expect(watching.child.exitCode).toBeNull();

@@ -2,27 +2,41 @@ import { resolve } from 'node:path';
 import process from 'node:process';
 import { Command, Option } from 'commander';
 import {
-  DEFAULT_HTTP_PORT,
-  DEFAULT_PORT,
   type EtcdStore,
-  fleasePlace,
   type FleaseStore,
-  openConfigurationFile,
   type PoolManager,
-  quorumPlace,
   type QuorumStore,
   startManager,
+  type StartManagerOptions,
+} from 'leasehold/manager';
+import {
+  type Address,
+  formatAddress,
+  printable,
+  STATUS_PORTS,
+  DEFAULT_PORT,
+  fleasePlace,
+  openConfigurationFile,
+  quorumPlace,
   storePlace,
   VERSION,
-} from 'leasehold/manager';
-import { formatAddress, printable } from 'leasehold/internal';
+} from 'leasehold/internal';
 import { aborted, colorsFor, type Context, interruption } from '../context.ts';
 import { inFlags, MANAGER_FLAGS } from '../flease/flags.ts';
 import { refuseOwnPort } from '../flease/own-ports.ts';
 import { inputEnd } from '../input-end.ts';
 import { inOptions, type Listening } from '../listening.ts';
+import { httpAddress, type HttpPlace, serveAt } from '../serve-http.ts';
 import { createLogger, type LogFormat } from '../logger.ts';
-import { jsonOption, limit, list, logOption, port, untilInputEndsOption, withExamples } from '../options.ts';
+import {
+  jsonOption,
+  limit,
+  list,
+  listenAt,
+  logOption,
+  untilInputEndsOption,
+  withExamples,
+} from '../options.ts';
 import { type JsonOption, writeJson, writeLines, writeStyled } from '../output.ts';
 import { preferSmallHeap } from '../small-heap.ts';
 import {
@@ -31,8 +45,8 @@ import {
   type StoreOptions,
   storeOf,
   storeWords,
-  withFleaseOptions,
-  withQuorumOptions,
+  NAME_VARIABLE,
+  withCellOptions,
   withStoreOptions,
 } from '../store-options.ts';
 import { recoverCommand } from './recover.ts';
@@ -41,17 +55,14 @@ import { stepDownCommand } from './step-down.ts';
 const DEFAULT_DATA = './leasehold-data';
 
 interface ManagerOptions extends JsonOption, StoreOptions {
-  readonly host: string;
-  readonly port: number;
+  readonly listen: Address;
   readonly advertise?: string;
-  readonly httpHost?: string;
-  readonly httpPort: number;
   readonly allowedHosts?: readonly string[];
-  readonly http: boolean;
+  readonly http?: string | false;
   readonly insecure?: true;
   readonly limit?: Readonly<Record<string, number>>;
   readonly config?: string;
-  readonly id?: string;
+  readonly name?: string;
   readonly log?: LogFormat;
   readonly untilInputEnds?: true;
   readonly firstStart?: true;
@@ -61,19 +72,34 @@ interface ManagerOptions extends JsonOption, StoreOptions {
 /** Where the Manager keeps the log, from all options together. */
 type Kept =
   | { readonly in: 'memory' }
-  | { readonly in: 'file'; readonly directory: string }
+  | { readonly in: 'file'; readonly directory: string; readonly allowNetworkDirectory: true | undefined }
   | { readonly in: 'etcd'; readonly store: EtcdStore }
   | { readonly in: 'flease'; readonly store: FleaseStore }
   | { readonly in: 'quorum'; readonly store: QuorumStore };
 
 export function managerCommand(context: Context): Command {
   const command = new Command('manager')
+    .summary('Start a Manager, step down, recover a log')
+    .description('Start a Manager, let another one lead, or raise the counters of a log that was put back.')
+    .addCommand(startCommand(context))
+    .addCommand(stepDownCommand(context))
+    .addCommand(recoverCommand(context));
+  return withExamples(command, context, [
+    ['manager start', `on this machine, with its data in ${DEFAULT_DATA}`],
+    ['manager step-down', 'before a restart of the Manager that leads'],
+  ]);
+}
+
+function startCommand(context: Context): Command {
+  const command = new Command('start')
     .summary('Start a Manager')
     .description(
       'Start a Manager, which assigns keys to owners. It keeps its state in a directory, in an etcd shared with other Managers, or in a group of replicas, one in each Manager; or keeps nothing, as one of several that elect a leader.',
     )
-    .enablePositionalOptions()
-    .option('--data <directory>', `the directory of its log (default: ${DEFAULT_DATA})`)
+    .option(
+      '--data <directory>',
+      `the directory of its log, which is never shared, copied or emptied (default: ${DEFAULT_DATA}; with --store quorum ./leasehold-quorum-NAME)`,
+    )
     .addOption(
       new Option('--memory', 'keep the log in memory: all leases are lost with the process').conflicts(
         'data',
@@ -81,21 +107,29 @@ export function managerCommand(context: Context): Command {
     )
     .option(
       '--first-start',
-      'do not wait on a new log: no owner can hold a lease from an earlier Manager (default: wait until such leases have expired)',
+      'on a new log, wait only until clients of an earlier Manager could contradict: no owner can hold a lease from one (default: wait until such leases have expired)',
     );
   command.option(
     '--allow-network-directory',
     'take a --data directory on a network file system, that only this machine ever uses',
   );
-  withQuorumOptions(withFleaseOptions(withStoreOptions(command)))
-    .option('--host <host>', 'the address for owners and look-ups', '127.0.0.1')
-    .option('--port <port>', 'and at which port; 0 for any that is free', port, DEFAULT_PORT)
+  withCellOptions(withStoreOptions(command))
+    .addOption(
+      new Option(
+        '--listen <address>',
+        'where owners and look-ups connect, as host:port; port 0 for any that is free',
+      )
+        .argParser(listenAt)
+        .default({ host: '127.0.0.1', port: DEFAULT_PORT }, `127.0.0.1:${DEFAULT_PORT}`),
+    )
     .option(
       '--advertise <address>',
       'where owners can reach it, as host:port, for other Managers to tell them (default: where it listens)',
     )
-    .option('--http-host <host>', 'the address of the page, the API and the metrics (default: as --host)')
-    .option('--http-port <port>', 'and at which port; 0 for any that is free', port, DEFAULT_HTTP_PORT)
+    .option(
+      '--http <address>',
+      `the page, the API and the metrics, as 7401 or host:7401; 0 for any port that is free (default: ${STATUS_PORTS.manager} at the host of --listen)`,
+    )
     .option(
       '--allowed-hosts <names>',
       'host names accepted in HTTP requests, as a,b (besides localhost)',
@@ -108,28 +142,30 @@ export function managerCommand(context: Context): Command {
     )
     .option('--limit <name=value>', 'a limit on unknown peers; may be repeated, see docs/options.md', limit)
     .option('--config <file>', 'pools and their settings, as JSON; watched, and applied when it changes')
-    .option('--id <name>', 'the name of this Manager (default: a random name)')
+    .option(
+      '--name <name>',
+      `the name of this Manager, among the peers if there are any (default: ${NAME_VARIABLE}, or a random name)`,
+    )
     .addOption(logOption())
     .addOption(jsonOption('print the addresses as one line of JSON, and log JSON lines'))
     .addOption(untilInputEndsOption())
     .action((options: ManagerOptions) => manage(context, options));
-  command.addCommand(stepDownCommand(context)).addCommand(recoverCommand(context));
   return withExamples(command, context, [
-    ['manager', `on this machine, with its data in ${DEFAULT_DATA}`],
-    ['manager --data /var/lib/leasehold', 'somewhere else'],
-    ['manager --store etcd://10.0.0.1:2379,10.0.0.2:2379', 'one of several, of which one leads'],
+    ['manager start', `on this machine, with its data in ${DEFAULT_DATA}`],
+    ['manager start --data /var/lib/leasehold', 'somewhere else'],
+    ['manager start --store etcd://10.0.0.1:2379,10.0.0.2:2379', 'one of several, of which one leads'],
     [
-      'manager --store flease --flease-id a --flease-peers a=10.0.0.1:7500,b=10.0.0.2:7500,c=10.0.0.3:7500 --host 10.0.0.1 --insecure',
+      'manager start --store flease --name a --peers a=10.0.0.1:7500,b=10.0.0.2:7500,c=10.0.0.3:7500 --listen 10.0.0.1:7400 --insecure',
       'one of three that keep nothing; here without TLS',
     ],
     [
-      'manager --store quorum --quorum-name a --quorum-peers a=10.0.0.1:7600,b=10.0.0.2:7600,c=10.0.0.3:7600 --host 10.0.0.1 --insecure',
+      'manager start --store quorum --name a --peers a=10.0.0.1:7600,b=10.0.0.2:7600,c=10.0.0.3:7600 --listen 10.0.0.1:7400 --insecure',
       'one of three that keep the log among themselves; here without TLS',
     ],
-    ['manager --memory --first-start --port 0 --http-port 0 --json', 'for a test'],
-    ['manager --limit candidates=500 --limit pools=10', 'tighter limits on unknown peers'],
-    ['manager --allowed-hosts metrics.internal', 'for a scraper that asks by that name'],
-    ['manager --config pools.json', '{ "pools": { "presence": { "leaseMs": 5000 } } }'],
+    ['manager start --memory --first-start --listen 127.0.0.1:0 --http 0 --json', 'for a test'],
+    ['manager start --limit candidates=500 --limit pools=10', 'tighter limits on unknown peers'],
+    ['manager start --allowed-hosts metrics.internal', 'for a scraper that asks by that name'],
+    ['manager start --config pools.json', '{ "pools": { "presence": { "leaseMs": 5000 } } }'],
   ]);
 }
 
@@ -141,14 +177,10 @@ async function manage(context: Context, options: ManagerOptions): Promise<void> 
   using input = options.untilInputEnds ? inputEnd() : undefined;
   const over = AbortSignal.any([interrupted, ...(input ? [input.signal] : [])]);
   const kept = keptIn(context, options);
-  if (kept.in === 'flease') refuseOwnPorts(listensAt(kept.store), kept.store.flease, 'flease', options);
-  if (kept.in === 'quorum')
-    refuseOwnPorts(
-      replicaAt(kept.store),
-      { id: kept.store.quorum.name, ...kept.store.quorum },
-      'quorum',
-      options,
-    );
+  const http = httpOf(options);
+  const places = placesOf(kept, options);
+  if (kept.in === 'flease') refuseOwnPorts(listensAt(kept.store), kept.store.flease, options);
+  if (kept.in === 'quorum') refuseOwnPorts(replicaAt(kept.store), kept.store.quorum, options);
   const logger = createLogger(context, { format: options.log ?? (options.json ? 'json' : undefined) });
   using file =
     options.config === undefined ? undefined : await openConfigurationFile(options.config, { logger });
@@ -157,22 +189,22 @@ async function manage(context: Context, options: ManagerOptions): Promise<void> 
   };
   try {
     const starting = startManager({
-      ...{ ...file?.first, logger, host: options.host, port: options.port, id: options.id, signal: over },
-      directory: kept.in === 'file' ? kept.directory : undefined,
-      store: 'store' in kept ? kept.store : undefined,
-      http: options.http ? httpOf(options) : false,
+      ...{ ...file?.first, logger, listen: formatAddress(options.listen), name: options.name, signal: over },
+      store: storeIn(kept),
       ...{ advertise: options.advertise, insecure: options.insecure, firstStart: options.firstStart },
-      allowNetworkDirectory: options.allowNetworkDirectory,
       limits: options.limit,
     });
-    const said = inFlags(inOptions(starting, placesOf(kept, options)), MANAGER_FLAGS);
+    const said = inFlags(inOptions(starting, places), MANAGER_FLAGS);
     await begun(said);
     say(`Starting Leasehold Manager, version ${VERSION}. ${keptLine(kept, options)}`);
     await using manager = await said;
     file?.follow((configuration) => manager.configure(configuration));
     if ('store' in kept) await settled(manager, over);
-    announce(context, options, kept, manager);
-    await Promise.race([aborted(over), manager.failed]);
+    const serving = http && serveAt(manager, http, logger);
+    await using server = (serving && (await inOptions(serving, places))) || undefined;
+    announce(context, options, kept, manager, server?.url);
+    const failure = await Promise.race([aborted(over), manager.closed]);
+    if (failure !== undefined) throw failure;
     say('Closing.');
   } catch (error) {
     // Ended by the user before the Manager was up: that is no failure.
@@ -193,56 +225,65 @@ function keptIn(context: Context, options: ManagerOptions): Kept {
   const store = storeOf(context, options);
   if (store !== undefined && isQuorum(store)) return { in: 'quorum', store };
   if (store !== undefined) return isFlease(store) ? { in: 'flease', store } : { in: 'etcd', store };
-  return options.memory ? { in: 'memory' } : { in: 'file', directory: resolve(options.data ?? DEFAULT_DATA) };
+  if (options.memory) return { in: 'memory' };
+  const { data = DEFAULT_DATA, allowNetworkDirectory } = options;
+  return { in: 'file', directory: resolve(data), allowNetworkDirectory };
+}
+
+function storeIn(kept: Kept): NonNullable<StartManagerOptions['store']> {
+  if (kept.in === 'memory') return 'memory';
+  if (kept.in !== 'file') return kept.store;
+  return { directory: kept.directory, allowNetworkDirectory: kept.allowNetworkDirectory };
 }
 
 /** @throws {UsageError} */
 function refuseOwnPorts(
   address: string,
-  { id, listen }: { readonly id: string; readonly listen?: string | undefined },
-  kind: 'flease' | 'quorum',
+  { name, listen }: { readonly name: string; readonly listen?: string | undefined },
   options: ManagerOptions,
 ): void {
-  const { host, port, http, httpHost = host, httpPort } = options;
-  const what = `${id} listens for the others (--${kind}-${listen === undefined ? 'peers' : 'listen'})`;
+  const what = `${name} listens for the others (--${listen === undefined ? 'peers' : 'cell-listen'})`;
+  const own = options.listen;
+  const http = httpOf(options);
   refuseOwnPort(address, what, [
-    { host, port, said: `--port ${port}` },
-    ...(http ? [{ host: httpHost, port: httpPort, said: `--http-port ${httpPort}` }] : []),
+    { ...own, said: `--listen ${formatAddress(own)}` },
+    ...(http === undefined ? [] : [{ ...http, said: `--http ${http.port}` }]),
   ]);
 }
 
-const httpOf = ({ host, httpHost = host, httpPort, allowedHosts = [] }: ManagerOptions) => ({
-  host: httpHost,
-  port: httpPort,
-  allowedHosts,
-});
+/** Where the page, the API and the metrics are; undefined: nowhere. @throws {UsageError} */
+function httpOf({ http, listen, allowedHosts, insecure }: ManagerOptions): HttpPlace | undefined {
+  if (http === false) return undefined;
+  return { ...httpAddress(http ?? String(STATUS_PORTS.manager), listen.host), allowedHosts, insecure };
+}
 
 /** Where the Manager listens, and which options say so. */
 function placesOf(kept: Kept, options: ManagerOptions): readonly Listening[] {
-  const { host, port, http, httpHost = host, httpPort } = options;
-  const httpOption = options.httpHost === undefined ? '--host' : '--http-host';
+  const http = httpOf(options);
   return [
-    { address: formatAddress({ host, port }), option: '--host' },
-    ...(http ? [{ address: formatAddress({ host: httpHost, port: httpPort }), option: httpOption }] : []),
+    { address: formatAddress(options.listen), option: '--listen' },
+    ...(http === undefined
+      ? []
+      : [{ address: formatAddress(http), option: options.http === undefined ? '--listen' : '--http' }]),
     ...(kept.in === 'flease' ? [electingAt(kept.store)] : []),
-    ...(kept.in === 'quorum' ? [{ address: replicaAt(kept.store), option: '--quorum-listen' }] : []),
+    ...(kept.in === 'quorum' ? [{ address: replicaAt(kept.store), option: '--cell-listen' }] : []),
   ];
 }
 
 /** At another port the other members would not find this one, unless they are told of the port. */
 function electingAt(store: FleaseStore): Listening {
-  const { id, listen } = store.flease;
-  const other = listen === undefined ? '' : ', or another --flease-listen';
+  const { name, listen } = store.flease;
+  const other = listen === undefined ? '' : ', or another --cell-listen';
   return {
     address: listensAt(store),
-    option: '--flease-listen',
-    whenTaken: `another process may be ${id} already, and no two may be one member at a time: wait until it has ended, or give this one a name and an address of its own in --flease-peers, at every Manager${other}`,
+    option: '--cell-listen',
+    whenTaken: `another process may be ${name} already, and no two may be one member at a time: wait until it has ended, or give this one a name and an address of its own in --peers, at every Manager${other}`,
   };
 }
 
 const replicaAt = ({ quorum: { name, peers, listen } }: QuorumStore): string => listen ?? peers[name] ?? '';
 
-const listensAt = ({ flease: { id, peers, listen } }: FleaseStore): string => listen ?? peers[id] ?? '';
+const listensAt = ({ flease: { name, peers, listen } }: FleaseStore): string => listen ?? peers[name] ?? '';
 
 function keptLine(kept: Kept, { data }: ManagerOptions): string {
   if (kept.in === 'memory') return 'It keeps nothing: all leases are gone when it ends.';
@@ -262,25 +303,31 @@ const SETTLED_WITHIN_MS = 1_000;
 async function settled(manager: PoolManager, over: AbortSignal): Promise<void> {
   const late = AbortSignal.timeout(SETTLED_WITHIN_MS);
   try {
-    await manager.whenLeading(AbortSignal.any([over, late]));
+    await manager.whenLeading({ signal: AbortSignal.any([over, late]) });
   } catch (error) {
     if (error !== late.reason) throw error;
   }
 }
 
-function announce(context: Context, options: ManagerOptions, kept: Kept, manager: PoolManager): void {
+function announce(
+  context: Context,
+  options: ManagerOptions,
+  kept: Kept,
+  manager: PoolManager,
+  httpUrl: string | undefined,
+): void {
   const { out, calledAs } = context;
-  const { address, httpUrl, id } = manager;
+  const { address, name } = manager;
   const { role, term, leader } = standing(manager);
   if (options.json) {
     const store = { kind: kept.in, ...placeOf(kept) };
     const directory = kept.in === 'file' ? kept.directory : null;
     const where = { address, http: httpUrl ?? null, directory, store, role, term, leader };
-    writeJson(out, { ...where, id, pid: process.pid, version: VERSION });
+    writeJson(out, { ...where, name, pid: process.pid, version: VERSION });
     return;
   }
   const colors = colorsFor(out, context);
-  const api = httpUrl === `http://127.0.0.1:${DEFAULT_HTTP_PORT}` ? '' : ` --api ${httpUrl}`;
+  const api = httpUrl === `http://127.0.0.1:${STATUS_PORTS.manager}` ? '' : ` --at ${httpUrl}`;
   const next = [
     ...serverLines(calledAs, kept, address),
     ...(httpUrl === undefined ? [] : [`  ${calledAs} status${api}`, `  ${calledAs} watch${api}`]),
@@ -327,8 +374,8 @@ interface KeptPlace {
 function placeOf(kept: Kept): KeptPlace {
   if (kept.in === 'flease') return { prefix: null, ...fleasePlace(kept.store) };
   if (kept.in === 'quorum') {
-    const { members, group } = quorumPlace(kept.store);
-    return { members, prefix: null, cluster: group };
+    const { members, cell } = quorumPlace(kept.store);
+    return { members, prefix: null, cluster: cell };
   }
   return kept.in === 'etcd' ? storePlace(kept.store) : { members: null, prefix: null, cluster: null };
 }
@@ -338,14 +385,12 @@ interface Standing {
   /** The latest term in the log; null if the Manager has read none. */
   readonly term: number | null;
   /** The leader, as far as known. */
-  readonly leader: { readonly id: string; readonly address: string | null } | null;
+  readonly leader: { readonly name: string; readonly address: string | null } | null;
 }
 
 function standing(manager: PoolManager): Standing {
-  const { role, term: latest, history } = manager.observe();
-  const { leader } = manager;
-  const term = history === undefined ? null : latest;
-  if (role === 'leading') return { role, term, leader: { id: manager.id, address: manager.address } };
+  const { role, term = null, leader } = manager.status();
+  if (role === 'leading') return { role, term, leader: { name: manager.name, address: manager.address } };
   return { role, term, leader: leader === undefined ? null : { ...leader, address: leader.address ?? null } };
 }
 
@@ -353,6 +398,6 @@ function roleWords(manager: PoolManager): string {
   const { role, term, leader } = standing(manager);
   if (role === 'leading') return `leads, in term ${term}`;
   if (role === 'halted') return 'has halted; its log says why';
-  if (leader === null || leader.id === manager.id) return 'stands by; no Manager leads yet';
-  return `stands by; ${leader.id} leads${leader.address === null ? '' : `, at ${leader.address}`}`;
+  if (leader === null || leader.name === manager.name) return 'stands by; no Manager leads yet';
+  return `stands by; ${leader.name} leads${leader.address === null ? '' : `, at ${leader.address}`}`;
 }

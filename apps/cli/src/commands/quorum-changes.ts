@@ -1,44 +1,53 @@
 import { Argument, Command } from 'commander';
-import { READERS, type Readers } from 'leasehold/quorum';
+import type { QuorumClient, Readers } from 'leasehold/quorum';
+import { READERS } from 'leasehold/internal';
 import type { Context } from '../context.ts';
 import { jsonOption, withExamples } from '../options.ts';
 import { show } from '../output.ts';
-import {
-  type ClientOptions,
-  type CommandClient,
-  withClient,
-  withClientOptions,
-} from '../quorum/client-options.ts';
+import { type ClientOptions, withClient, withClientOptions } from '../quorum/client-options.ts';
 
-/** Commands that change the group; the leader is found by itself. */
+/** Commands that change the cell; the leader is found by itself. */
 export const quorumChangeCommands = (context: Context): readonly Command[] => [
   change(context, {
-    ...{ name: 'add', summary: 'Make a member of a replica that was started with --join' },
+    ...{ name: 'add', summary: 'Make a member of a replica that was started with --newcomer' },
     description:
-      'Make a member of a replica that was started with --join. If the group has a member of that name with another directory, the new one takes its place.',
-    act: (client, name) => client.add(name, client.options),
+      'Make a member of a replica that was started with --newcomer. If the cell has a member of that name with another directory, the new one takes its place.',
+    act: (client, name) => client.addReplica(name),
     done: (name) => `${name} is a member.`,
     example: 'd',
   }),
   change(context, {
-    ...{ name: 'remove', summary: 'Take a member out of the group' },
-    description: 'Take a member out of the group. It need not run. A leader has to be transferred first.',
-    act: (client, name) => client.remove(name, client.options),
+    ...{ name: 'remove', summary: 'Take a member out of the cell' },
+    description: 'Take a member out of the cell. It need not run. A leader has to step down first.',
+    act: (client, name) => client.removeReplica(name),
     done: (name) => `${name} is no member any more.`,
     example: 'b',
   }),
-  change(context, {
-    ...{ name: 'transfer', summary: 'Let another member lead' },
-    description: 'Let another member lead. Calls wait meanwhile, some tens of milliseconds.',
-    act: (client, name) => client.transfer(name, client.options),
-    done: (name) => `${name} was told to lead.`,
-    example: 'b',
-  }),
-  placeCommand(context),
+  stepDownCommand(context),
+  readersCommand(context),
 ];
 
-function placeCommand(context: Context): Command {
-  const command = withClientOptions(new Command('place').summary('Say which replicas read locally'))
+function stepDownCommand(context: Context): Command {
+  const command = withClientOptions(new Command('step-down').summary('Let another member lead'))
+    .description('Let another member lead. Calls wait meanwhile, some tens of milliseconds.')
+    .argument('[name]', 'the member that is to lead (default: the member that has most of the log)')
+    .addOption(jsonOption())
+    .action((to: string | undefined, options: ClientOptions) =>
+      withClient(context, options, async (client) => {
+        await client.stepDown({ to });
+        show(context, options, { name: to ?? null, done: 'step-down' }, () => [
+          to === undefined ? 'The leader steps down.' : `${to} was told to lead.`,
+        ]);
+      }),
+    );
+  return withExamples(command, context, [
+    ['quorum step-down', 'before the machine of the leader is stopped'],
+    ['quorum step-down b', 'b is to lead'],
+  ]);
+}
+
+function readersCommand(context: Context): Command {
+  const command = withClientOptions(new Command('readers').summary('Say which replicas read locally'))
     .description(
       'Say which replicas hold keys and read them locally: all, the leader, or automatic: those that the leader chooses, key by key, by what is read and written where.',
     )
@@ -46,13 +55,13 @@ function placeCommand(context: Context): Command {
     .addOption(jsonOption())
     .action((readers: Readers, options: ClientOptions) =>
       withClient(context, options, async (client) => {
-        await client.place(readers, client.options);
-        show(context, options, { readers, done: 'place' }, () => [`Readers: ${readers}.`]);
+        await client.setReaders(readers);
+        show(context, options, { readers, done: 'readers' }, () => [`Readers: ${readers}.`]);
       }),
     );
   return withExamples(command, context, [
-    ['quorum place automatic', 'for sites that are far apart'],
-    ['quorum place all', 'every replica reads every key locally'],
+    ['quorum readers automatic', 'for sites that are far apart'],
+    ['quorum readers all', 'every replica reads every key locally'],
   ]);
 }
 
@@ -61,7 +70,7 @@ interface ChangeWords {
   readonly summary: string;
   readonly description: string;
   readonly example: string;
-  act(client: CommandClient, name: string): Promise<void>;
+  act(client: QuorumClient, name: string): Promise<void>;
   done(name: string): string;
 }
 

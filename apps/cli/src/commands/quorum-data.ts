@@ -6,8 +6,9 @@ import { jsonOption, withExamples, wholeNumberFrom } from '../options.ts';
 import { show, writeJson, writeLines } from '../output.ts';
 import { type ClientOptions, withClient, withClientOptions } from '../quorum/client-options.ts';
 
-/** The code for a key that is not there, or a condition that did not hold. */
-const NOT_FOUND = 1;
+/** The codes for a key that is not there, and for a condition that did not hold. */
+const NOT_FOUND = 4;
+const NOT_WRITTEN = 1;
 
 const text = (value: Uint8Array | undefined): string | null =>
   value === undefined ? null : new TextDecoder().decode(value);
@@ -26,12 +27,12 @@ function getCommand(context: Context): Command {
     )
     .argument('<key>', 'the key')
     .addOption(
-      new Option('--mode <mode>', 'how to read (default: best)').choices(['best', 'quorum', 'log', 'stale']),
+      new Option('--mode <mode>', 'how to read (default: best)').choices(['best', 'quorum', 'log', 'weak']),
     )
     .addOption(jsonOption())
     .action((key: string, options: ClientOptions & { mode?: ReadMode }) =>
       withClient(context, options, async (client) => {
-        const found = await client.get(key, { ...client.options, mode: options.mode });
+        const found = await client.get(key, { mode: options.mode });
         const { revision, served, position } = found;
         const value = text(found.value);
         if (value === null) context.exitCode = NOT_FOUND;
@@ -49,7 +50,7 @@ function getCommand(context: Context): Command {
 function putCommand(context: Context): Command {
   const command = withClientOptions(new Command('put').summary('Write a key'))
     .description(
-      `Write a key, under a condition if one is given. Exit code ${NOT_FOUND}: the condition did not hold.`,
+      `Write a key, under a condition if one is given. Exit code ${NOT_WRITTEN}: the condition did not hold.`,
     )
     .argument('<key>', 'the key')
     .argument('<value>', 'the value, as text')
@@ -69,13 +70,13 @@ function putCommand(context: Context): Command {
             ? undefined
             : { revision: ifRevision };
         if (expected === undefined) {
-          const { revision } = await client.put(key, value, client.options);
+          const { revision } = await client.put(key, value);
           show(context, options, { key, isDone: true, revision }, () => [`Written, revision ${revision}.`]);
           return;
         }
-        const outcome = await client.compareAndSet(key, expected, value, client.options);
+        const outcome = await client.compareAndSet(key, expected, value);
         const found = outcome.isDone ? undefined : (outcome.found[0] as Entry);
-        if (!outcome.isDone) context.exitCode = NOT_FOUND;
+        if (!outcome.isDone) context.exitCode = NOT_WRITTEN;
         const revision = outcome.isDone ? outcome.revision : (found?.revision ?? 0);
         show(context, options, { key, isDone: outcome.isDone, revision }, () => [
           outcome.isDone
@@ -97,7 +98,7 @@ function deleteCommand(context: Context): Command {
     .addOption(jsonOption())
     .action((key: string, options: ClientOptions) =>
       withClient(context, options, async (client) => {
-        await client.delete(key, client.options);
+        await client.delete(key);
         show(context, options, { key }, () => ['Deleted.']);
       }),
     );
@@ -117,7 +118,7 @@ function watchCommand(context: Context): Command {
       withClient(context, options, async (client) => {
         using interrupted = interruption();
         const { prefix = key === undefined ? '' : undefined, from, json } = options;
-        await client.status(client.options); // A watch waits for a server for ever; a command should say that none answers.
+        await client.replicaStatus(); // A watch waits for a server for ever; a command should say that none answers.
         const watch = client.watch({ key, prefix, from });
         interrupted.addEventListener('abort', () => void watch.return());
         for await (const { position, changes, isWhole } of watch) {

@@ -14,7 +14,7 @@ const HANGING_DISK = `
 it('leasehold quorum start ends with one signal, although its disk hangs', async () => {
   const environment = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(HANGING_DISK)}` };
   const directory = join(tmpdir(), 'never-made');
-  const words = ['--name', 'a', '--directory', directory, '--peers', 'a=127.0.0.1:7600', '--no-http'];
+  const words = ['--name', 'a', '--data', directory, '--peers', 'a=127.0.0.1:7600', '--no-http'];
   await using started = await start(['quorum', 'start', ...words], { environment });
   await started.until('a disk that hangs', () =>
     started.stderr.includes('the disk hangs') ? true : undefined,

@@ -1,60 +1,68 @@
 import process from 'node:process';
 import { Command, Option } from 'commander';
-import {
-  DEFAULT_QUORUM_HTTP_PORT,
-  type Logger,
-  READERS,
-  type Readers,
-  serveReplica,
-  startReplica,
-} from 'leasehold/quorum';
-import { VERSION } from 'leasehold/manager';
+import { type Logger, type Readers, startReplica } from 'leasehold/quorum';
+import { READERS, STATUS_PORTS, VERSION } from 'leasehold/internal';
 import { aborted, type Context, interruption } from '../context.ts';
-import { UsageError } from '../failure.ts';
 import { httpOf, peersOf } from '../flease/member-options.ts';
 import { inOptions, statusAt } from '../listening.ts';
+import { serveAt } from '../serve-http.ts';
 import { createLogger, type LogFormat } from '../logger.ts';
-import { jsonOption, logOption, milliseconds, withExamples } from '../options.ts';
+import { UsageError } from '../failure.ts';
+import { jsonOption, logOption, milliseconds, variablesOf, withExamples } from '../options.ts';
 import { type JsonOption, writeJson, writeLines } from '../output.ts';
+import { tlsOf, type TlsFlags, withTlsFlags } from '../tls-options.ts';
 
-interface StartOptions extends JsonOption {
-  readonly name: string;
-  readonly directory: string;
-  readonly peers: string;
-  readonly group?: string;
+interface StartOptions extends JsonOption, TlsFlags {
+  readonly name?: string;
+  readonly data?: string;
+  readonly peers?: string;
+  readonly cell?: string;
   readonly listen?: string;
-  readonly join?: true;
+  readonly advertise?: string;
+  readonly newcomer?: true;
   readonly readers?: Readers;
   readonly lease?: number;
   readonly election?: number;
-  readonly ca?: string;
-  readonly cert?: string;
-  readonly key?: string;
   readonly insecure?: true;
   readonly allowNetworkDirectory?: true;
   readonly http?: string | false;
   readonly log?: LogFormat;
 }
 
-const DEFAULT_HTTP = `127.0.0.1:${DEFAULT_QUORUM_HTTP_PORT}`;
+const variable = (flag: string): string => `LEASEHOLD_QUORUM_${flag}`;
+
+const DEFAULT_HTTP = `127.0.0.1:${STATUS_PORTS.quorum}`;
 
 export function quorumStartCommand(context: Context): Command {
-  const command = new Command('start')
+  const command = withTlsFlags(
+    new Command('start'),
+    'the certificate of this replica, which names the address that the others dial',
+  )
     .summary('Run a replica')
     .description(
-      'Run a replica of a group. A new group is founded once all replicas of --peers have been started, with the same --peers at each. A replica that is to join a group that exists needs --join, and "quorum add" after that. Ctrl-C closes it.',
+      'Run a replica of a cell. A new cell is founded once all replicas of --peers have been started, with the same --peers at each. A replica that is to join a cell that exists needs --newcomer, and "quorum add" after that. Ctrl-C closes it.',
     )
-    .requiredOption('--name <name>', 'which of the replicas this is')
-    .requiredOption('--directory <path>', 'where the journal is kept, on a local disk; one for each replica')
-    .requiredOption('--peers <addresses>', 'all replicas, this one too, as a=host:port,b=host:port')
+    .option('--name <name>', `which of the replicas this is (default: ${variable('NAME')})`)
     .option(
-      '--group <name>',
-      'groups of different names have nothing to do with each other (default: default)',
+      '--data <path>',
+      `where the journal is kept, on a local disk; one for each replica (default: ${variable('DATA')})`,
+    )
+    .option(
+      '--peers <addresses>',
+      `all replicas, this one too, as a=host:port,b=host:port (default: ${variable('PEERS')})`,
+    )
+    .option(
+      '--cell <name>',
+      `cells of different names have nothing to do with each other (default: ${variable('CELL')}, or default)`,
     )
     .option('--listen <address>', 'where to listen, if not at the own address in --peers, as 0.0.0.0:7600')
-    .option('--join', 'join a group that exists, instead of founding one')
+    .option(
+      '--advertise <address>',
+      'where the other replicas and clients reach this one, if not at its address in --peers',
+    )
+    .option('--newcomer', 'join a cell that exists, instead of founding one')
     .addOption(
-      new Option('--readers <which>', 'which replicas read locally in a new group (default: all)').choices(
+      new Option('--readers <which>', 'which replicas read locally in a new cell (default: all)').choices(
         READERS,
       ),
     )
@@ -68,12 +76,6 @@ export function quorumStartCommand(context: Context): Command {
         milliseconds,
       ),
     )
-    .option(
-      '--ca <file>',
-      'certificates of the authority; TLS, with --cert and --key, at all replicas and clients',
-    )
-    .option('--cert <file>', 'the certificate of this replica, for the address that others dial')
-    .option('--key <file>', 'the private key of --cert')
     .option(
       '--insecure',
       'allow to listen elsewhere than on loopback without TLS, where anybody can read and write',
@@ -92,11 +94,11 @@ export function quorumStartCommand(context: Context): Command {
     .action((options: StartOptions) => start(context, options));
   return withExamples(command, context, [
     [
-      'quorum start --name a --directory ./a --peers a=127.0.0.1:7600,b=127.0.0.1:7610,c=127.0.0.1:7620',
+      'quorum start --name a --data ./a --peers a=127.0.0.1:7600,b=127.0.0.1:7610,c=127.0.0.1:7620',
       'the first of three on this machine',
     ],
     [
-      'quorum start --name d --directory ./d --listen 127.0.0.1:7630 --join --peers a=127.0.0.1:7600 --http 7631',
+      'quorum start --name d --data ./d --listen 127.0.0.1:7630 --newcomer --peers a=127.0.0.1:7600 --http 7631',
       'a replica that joins; then: quorum add d',
     ],
   ]);
@@ -107,44 +109,66 @@ async function start(context: Context, options: StartOptions): Promise<void> {
   const { out, calledAs } = context;
   out.goOnUnread();
   const logger = createLogger(context, { format: options.log ?? (options.json ? 'json' : undefined) });
-  const { name, directory, group, listen, join, readers, insecure, allowNetworkDirectory } = options;
-  const peers = peersOf('--peers', options.peers);
-  const http = httpOf(options, { id: name, peers, listen });
+  const { name, directory, peers, cell } = replicaOf(context, options);
+  const { listen, advertise, newcomer, readers, insecure, allowNetworkDirectory } = options;
+  const http = httpOf(options, { name, peers, listen });
   const started = endsIfStuck(interrupted, logger);
   await using replica = await startReplica({
-    ...{ name, directory, peers, group, listen, join, readers, insecure, allowNetworkDirectory, logger },
-    ...{ leaseMs: options.lease, electionMs: options.election, tls: tlsOf(options) },
+    ...{ name, directory, peers, cell, listen, advertise, newcomer, readers, logger },
+    ...{
+      insecure,
+      allowNetworkDirectory,
+      leaseMs: options.lease,
+      electionMs: options.election,
+      tls: tlsOf(options),
+    },
   }).finally(started);
-  await using server =
-    http && (await inOptions(serveReplica(replica, { ...http, logger }), [statusAt(http)]));
+  await using server = http && (await inOptions(serveAt(replica, http, logger), [statusAt(http)]));
   const { address } = replica;
   if (options.json) {
     writeJson(out, {
       name,
-      group: replica.group,
+      cell: replica.cell,
       address,
       http: server?.url ?? null,
       pid: process.pid,
       version: VERSION,
     });
   } else {
+    // Clients need a token of their own; that of a replica is good for both.
+    const clients = `--at ${address}${options.tokenFile === undefined ? '' : ` --token-file ${options.tokenFile}`}`;
     writeLines(out, [
-      `Replica ${name} of group ${replica.group}`,
+      `Replica ${name} of cell ${replica.cell}`,
       `  replicas and clients connect to   ${address}`,
       `  status and metrics                ${server?.url ?? 'nowhere (--no-http)'}`,
       'What to try next, in another terminal:',
-      `  ${calledAs} quorum status --servers ${address}`,
-      `  ${calledAs} quorum put greeting hello --servers ${address}`,
+      `  ${calledAs} quorum status ${clients}`,
+      `  ${calledAs} quorum put greeting hello ${clients}`,
       'Ctrl-C ends it.',
     ]);
   }
-  const serving = replica.ready(interrupted).then(
+  const serving = replica.ready({ signal: interrupted }).then(
     () => logger.info('the replica serves', { name, leader: replica.status().leader }),
     () => {},
   );
-  await Promise.race([aborted(interrupted), aborted(replica.failed)]);
+  const failure = await Promise.race([aborted(interrupted), replica.closed]);
+  if (failure !== undefined) throw failure;
   await serving;
-  if (replica.failed.aborted) throw replica.failed.reason;
+}
+
+/** Which replica of which cell this is, by flags or variables. @throws {UsageError} */
+function replicaOf(context: Context, options: StartOptions) {
+  const said = variablesOf(context, 'QUORUM');
+  const wanted = (flag: 'name' | 'data' | 'peers', question: string): string => {
+    const value = options[flag] ?? said(flag.toUpperCase());
+    if (value === undefined)
+      throw new UsageError(`${question} Give --${flag}, or set ${variable(flag.toUpperCase())}`);
+    return value;
+  };
+  const peers = peersOf('--peers', wanted('peers', 'which replicas has the cell?'));
+  const name = wanted('name', `which of ${Object.keys(peers).join(', ')} is this?`);
+  const directory = wanted('data', 'where is the journal of this replica?');
+  return { name, directory, peers, cell: options.cell ?? said('CELL') };
 }
 
 /** A start that goes on for so long after a signal is given up. */
@@ -167,17 +191,4 @@ function endsIfStuck(interrupted: AbortSignal, logger: Logger): () => void {
     interrupted.removeEventListener('abort', wait);
     clearTimeout(timer);
   };
-}
-
-/** All three, or none. @throws {UsageError} */
-export function tlsOf({
-  ca,
-  cert,
-  key,
-}: Pick<StartOptions, 'ca' | 'cert' | 'key'>):
-  | { readonly ca: string; readonly cert: string; readonly key: string }
-  | undefined {
-  if (ca !== undefined && cert !== undefined && key !== undefined) return { ca, cert, key };
-  if (ca === undefined && cert === undefined && key === undefined) return undefined;
-  throw new UsageError('TLS needs all of --ca, --cert and --key');
 }

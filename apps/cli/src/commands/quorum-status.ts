@@ -1,23 +1,35 @@
 import { Command } from 'commander';
-import type { MemberStatus, PlacingStatus, ReadersStatus, ReplicaStatus } from 'leasehold/quorum';
+import type {
+  MemberStatus,
+  PlacingStatus,
+  ReadersStatus,
+  RepairStatus,
+  ReplicaStatus,
+} from 'leasehold/quorum';
 import type { Context } from '../context.ts';
 import { jsonOption, withExamples } from '../options.ts';
-import { counted, duration, show, table } from '../output.ts';
+import { bytes, counted, duration, show, table } from '../output.ts';
 import { type ClientOptions, withClient, withClientOptions } from '../quorum/client-options.ts';
+
+/** The code for a replica that has a problem. */
+const NOT_READY = 1;
 
 export const quorumStatusCommands = (context: Context): readonly Command[] => [
   withExamples(
-    withClientOptions(new Command('status').summary('Tell how a replica and its group are'))
-      .description('Ask a replica for its state and its view of the group.')
+    withClientOptions(new Command('status').summary('Tell how a replica and its cell are'))
+      .description(
+        `Ask a replica for its state and its view of the cell. Exit code ${NOT_READY}: the replica is not of use.`,
+      )
       .addOption(jsonOption())
       .action((options: ClientOptions) =>
         withClient(context, options, async (client) => {
-          const status = await client.status(client.options);
+          const status = await client.replicaStatus();
+          if (!status.isReady) context.exitCode = NOT_READY;
           show(context, options, status, () => statusLines(status));
         }),
       ),
     context,
-    [['quorum status --servers 10.0.0.1:7600', 'one replica and the members that it knows']],
+    [['quorum status --at 10.0.0.1:7600', 'one replica and the members that it knows']],
   ),
   withExamples(
     withClientOptions(new Command('leases').summary('Show which replicas may read locally, and for how long'))
@@ -27,9 +39,7 @@ export const quorumStatusCommands = (context: Context): readonly Command[] => [
       .addOption(jsonOption())
       .action((options: ClientOptions) =>
         withClient(context, options, async (client) => {
-          const { name, isLeased, leaseMs, placement, readers, members } = await client.status(
-            client.options,
-          );
+          const { name, isLeased, leaseMs, placement, readers, members } = await client.replicaStatus();
           const leases = members.map(({ name: member, promiseLeftMs, isSelf }) => ({
             member,
             promiseLeftMs,
@@ -47,7 +57,7 @@ export const quorumStatusCommands = (context: Context): readonly Command[] => [
         }),
       ),
     context,
-    [['quorum leases --servers 10.0.0.1:7600', 'the promises that this replica holds']],
+    [['quorum leases --at 10.0.0.1:7600', 'the promises that this replica holds']],
   ),
 ];
 
@@ -81,12 +91,17 @@ const placingLines = ({ worstLocalShare, silent, movesLeft, changes }: PlacingSt
 
 const leftWords = (ms: number): string => (ms > 0 ? duration(ms) : 'none');
 
+const repairWords = ({ slots, fetchedSlots, fetchedBytes, from }: RepairStatus): string =>
+  `its journal: ${fetchedSlots} of ${counted(slots, 'slot')} fetched, ${bytes(fetchedBytes)}${from ? `, from ${from}` : ''}`;
+
 export function statusLines(status: ReplicaStatus): readonly string[] {
-  const { name, group, state, leader, isLeased, log, keys, sessions, waiting, awaited, others } = status;
+  const { name, instance, role, leader, isLeased, log, keys, sessions, waiting, awaited, others } = status;
   const { members, placement, clients, watches } = status;
   return [
-    `Replica ${name} of group ${group}: ${state}${isLeased ? ', reads locally' : ''}`,
-    ...(awaited.length > 0 ? [`  waits for    ${awaited.join(', ')}, to found the group`] : []),
+    `Replica ${name} of cell ${instance}: ${role}${isLeased ? ', reads locally' : ''}`,
+    ...status.problems.map(({ what }) => `  problem      ${what}`),
+    ...(awaited.length > 0 ? [`  waits for    ${awaited.join(', ')}, to found the cell`] : []),
+    ...(status.repair ? [`  repairs      ${repairWords(status.repair)}`] : []),
     `  leader       ${leader ?? 'not known'}`,
     `  readers      ${placement}`,
     `  log          committed ${log.committed}, chosen ${log.chosen}, last ${log.last}, snapshot ${log.base}`,

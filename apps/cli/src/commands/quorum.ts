@@ -24,7 +24,7 @@ export function quorumCommand(context: Context): Command {
   }
   return withExamples(command, context, [
     [
-      'quorum start --name a --directory ./a --peers a=127.0.0.1:7600,b=127.0.0.1:7610,c=127.0.0.1:7620',
+      'quorum start --name a --data ./a --peers a=127.0.0.1:7600,b=127.0.0.1:7610,c=127.0.0.1:7620',
       'the first of three on this machine',
     ],
     ['quorum status', 'a replica on this machine, and how it sees the others'],

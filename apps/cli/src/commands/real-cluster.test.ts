@@ -23,7 +23,7 @@ interface Place {
   readonly address: string;
   readonly http: string;
   readonly role: string;
-  readonly leader: { readonly id: string; readonly address: string } | null;
+  readonly leader: { readonly name: string; readonly address: string } | null;
 }
 
 interface Running extends Place {
@@ -36,11 +36,11 @@ afterEach(async () => {
   for (const each of open.splice(0).reverse()) await each[Symbol.asyncDispose]();
 });
 
-const PORTS = ['--port', '0', '--http-port', '0', '--json'];
+const PORTS = ['--listen', '127.0.0.1:0', '--http', '0', '--json'];
 
 async function manage(store: string, id: string, ...argv: string[]): Promise<Running> {
   const options = { environment: { LEASEHOLD_STORE: store } };
-  const process = await start(['manager', '--id', id, ...PORTS, ...argv], options);
+  const process = await start(['manager', 'start', '--name', id, ...PORTS, ...argv], options);
   open.push(process);
   return { id, process, ...(await process.json<Place>('saying where it listens', () => true)) };
 }
@@ -62,7 +62,7 @@ async function join(managers: readonly Running[], name: string): Promise<PoolOwn
 }
 
 const statusOf = async ({ http }: Running): Promise<StatusAnswer> =>
-  JSON.parse((await run(['status', '--json', '--api', http])).stdout);
+  JSON.parse((await run(['status', '--json', '--at', http])).stdout);
 
 /** Becomes so, however busy the machine is. */
 const eventually = (isSo: () => boolean | Promise<boolean>): Promise<unknown> =>
@@ -78,7 +78,7 @@ describe('three Managers on a real etcd', { timeout: 2 * LONG_MS }, () => {
       const [leader, ...others] = managers;
       expect(managers.map(({ role }) => role)).toEqual(['leading', 'standby', 'standby']);
       expect(others.map((other) => other.leader)).toEqual(
-        others.map(() => ({ id: 'm1', address: leader.address })),
+        others.map(() => ({ name: 'm1', address: leader.address })),
       );
       const owner = await join(managers, 'ada');
       const number = await owner.whenOwned('alice');
@@ -87,18 +87,18 @@ describe('three Managers on a real etcd', { timeout: 2 * LONG_MS }, () => {
       const led = async (): Promise<StatusAnswer | undefined> =>
         (await Promise.all(others.map(statusOf))).find(({ role }) => role === 'leading');
       await eventually(async () => (await led()) !== undefined);
-      expect(owner.checkLeaseContinuous('alice', number)).toBe(true);
+      expect(owner.isHeld('alice', number)).toBe(true);
       await eventually(async () => (await led())?.owners === 1);
-      const { stdout } = await run(['lookup', 'presence', 'alice', '--json', '--api', others[0].http]);
+      const { stdout } = await run(['pool', 'find', 'presence', 'alice', '--json', '--at', others[0].http]);
       expect(JSON.parse(stdout).keys[0]).toMatchObject({ owner: { name: 'ada' }, number });
 
-      const text = (await run(['status', '--api', others[0].http])).stdout;
+      const text = (await run(['status', '--at', others[0].http])).stdout;
       expect(text).toMatch(/leader +(?:this one|m\d at 127\.0\.0\.1:\d+), in term \d+/);
       expect(text).toMatch(/\nETCD +ROLE +VERSION/);
       // The list still has the killed Manager, and says that this Manager does not answer.
       const line = text.split('\n').find((each) => each.startsWith('m1 '));
       if (line !== undefined) expect(line).toContain('nothing listens there');
-      expect(owner.checkLeaseContinuous('alice', number)).toBe(true);
+      expect(owner.isHeld('alice', number)).toBe(true);
     }),
   );
 
@@ -109,23 +109,23 @@ describe('three Managers on a real etcd', { timeout: 2 * LONG_MS }, () => {
       const owner = await join(managers, 'ada');
       const number = await owner.whenOwned('alice');
       await eventually(async () => (await statusOf(managers[2])).managers.length === 3);
-      const { code, stdout } = await run(['manager', 'step-down', '--api', managers[2].http]);
+      const { code, stdout } = await run(['manager', 'step-down', '--at', managers[2].http]);
       expect(code).toBe(0);
       expect(stdout).toMatch(
         new RegExp(
           `^The Manager at ${managers[0].http} has stepped down; m[23] at .* leads, in term \\d+\\.\n$`,
         ),
       );
-      expect(owner.checkLeaseContinuous('alice', number)).toBe(true);
+      expect(owner.isHeld('alice', number)).toBe(true);
 
-      const nothing = await run(['manager', 'step-down', '--no-follow', '--api', managers[0].http]);
+      const nothing = await run(['manager', 'step-down', '--no-follow', '--at', managers[0].http]);
       expect(nothing).toMatchObject({ code: 0, stdout: expect.stringContaining('Nothing was done') });
 
       expect(await managers[1].process.stop()).toBe(0);
       expect(await managers[2].process.stop()).toBe(0);
       await eventually(async () => (await statusOf(managers[0])).role === 'leading');
-      expect(owner.checkLeaseContinuous('alice', number)).toBe(true);
-      await owner.leave();
+      expect(owner.isHeld('alice', number)).toBe(true);
+      await owner.close();
       expect(await managers[0].process.stop('SIGINT')).toBe(0);
       // On a busy machine a member of etcd may be late; but no connection to etcd is closed for that.
       for (const { process } of managers) expect(process.stderr).not.toMatch(/"level":"error"|hang up/);
@@ -154,7 +154,7 @@ describe('three Managers on a real etcd', { timeout: 2 * LONG_MS }, () => {
 });
 
 describe('a Manager on a real etcd', { timeout: LONG_MS }, () => {
-  const REFUSED = ['manager', '--port', '0', '--no-http'];
+  const REFUSED = ['manager', 'start', '--listen', '127.0.0.1:0', '--no-http'];
 
   it(
     'does not touch what is another’s, and says whose it is',
@@ -191,7 +191,15 @@ describe('a Manager on a real etcd', { timeout: LONG_MS }, () => {
 
 describe('a Manager whose etcd is not there', { timeout: LONG_MS }, () => {
   it('says at once where it looks, that it waits, and ends when it is told to', async () => {
-    const manager = await start(['manager', '--store', 'etcd://127.0.0.1:1/p', '--port', '0', '--no-http']);
+    const manager = await start([
+      'manager',
+      'start',
+      '--store',
+      'etcd://127.0.0.1:1/p',
+      '--listen',
+      '127.0.0.1:0',
+      '--no-http',
+    ]);
     open.push(manager);
     await manager.until('waiting', () => manager.stderr.includes('waits for etcd') || undefined);
     expect(manager.stdout).toContain('Its log is in etcd at 127.0.0.1:1, under p/.');
@@ -206,7 +214,7 @@ describe('a Manager whose etcd is not there', { timeout: LONG_MS }, () => {
     onEtcd(async (scene) => {
       const { members } = scene.cluster;
       await Promise.all(members.map((member) => member.kill()));
-      const process = await start(['manager', '--store', storeOn(scene), ...PORTS]);
+      const process = await start(['manager', 'start', '--store', storeOn(scene), ...PORTS]);
       open.push(process);
       await process.until('waiting', () => process.stderr.includes('waits for etcd') || undefined);
       await Promise.all(members.map((member) => member.start()));

@@ -48,18 +48,18 @@ describe('commands that ask a Manager', { timeout: TIMEOUT_MS }, () => {
   }, TIMEOUT_MS);
 
   afterAll(async () => {
-    await owner.leave();
+    await owner.close();
     expect(await manager.stop()).toBe(0);
   }, TIMEOUT_MS);
 
-  const ask = (...argv: string[]) => run([...argv, '--api', place.http]);
+  const ask = (...argv: string[]) => run([...argv, '--at', place.http]);
 
   it('list the pools', async () => {
-    const { code, stdout } = await ask('pools');
+    const { code, stdout } = await ask('pool', 'list');
     expect(code).toBe(0);
     expect(stdout.split('\n')[0]).toMatch(/^POOL +OWNERS +LOOK-UPS +RANGES/);
     expect(stdout.split('\n')[1]).toMatch(/^presence +1 +0 /);
-    expect(json((await ask('pools', '--json')).stdout)).toMatchObject({
+    expect(json((await ask('pool', 'list', '--json')).stdout)).toMatchObject({
       pools: [{ name: 'presence', owners: 1 }],
     });
   });
@@ -68,10 +68,10 @@ describe('commands that ask a Manager', { timeout: TIMEOUT_MS }, () => {
     const { stdout } = await ask('status');
     expect(stdout).toMatch(/^Manager \w+ is leading, up .* s, version /);
     expect(stdout).toContain('kept in memory');
-    const { stdout: ofPool } = await ask('status', 'presence');
+    const { stdout: ofPool } = await ask('pool', 'status', 'presence');
     expect(ofPool).toMatch(/ LOAD +PROOF +URL\n/);
     expect(ofPool).toMatch(/\nada +100 % .* no +http:\/\/ada:8080\n/);
-    const [status, pool] = [await ask('status', '--json'), await ask('status', 'presence', '--json')];
+    const [status, pool] = [await ask('status', '--json'), await ask('pool', 'status', 'presence', '--json')];
     expect(json(status.stdout)).toMatchObject({ role: 'leading', owners: 1 });
     expect(json(pool.stdout)).toMatchObject({
       name: 'presence',
@@ -80,35 +80,35 @@ describe('commands that ask a Manager', { timeout: TIMEOUT_MS }, () => {
   });
 
   it('find keys, whatever is in them', async () => {
-    const { code, stdout } = await ask('lookup', 'presence', 'alice', 'a key/with {tag} ?&%');
+    const { code, stdout } = await ask('pool', 'find', 'presence', 'alice', 'a key/with {tag} ?&%');
     expect(code).toBe(0);
     expect(stdout.trim().split('\n')).toHaveLength(3);
     expect(stdout).toMatch(/\nalice +ada +http:\/\/ada:8080 +\d+\n/);
-    const answer = json((await ask('lookup', 'presence', 'a key/with {tag} ?&%', '--json')).stdout);
+    const answer = json((await ask('pool', 'find', 'presence', 'a key/with {tag} ?&%', '--json')).stdout);
     expect(answer).toMatchObject({
       keys: [{ key: 'a key/with {tag} ?&%', tag: 'tag', owner: { name: 'ada' } }],
     });
   });
 
   it('explain why a key is where it is', async () => {
-    const { code, stdout } = await ask('explain', 'presence', 'alice');
+    const { code, stdout } = await ask('pool', 'explain', 'presence', 'alice');
     expect(code).toBe(0);
     expect(stdout).toContain('Its owner is ada at http://ada:8080');
-    expect(json((await ask('explain', 'presence', 'alice', '--json')).stdout)).toMatchObject({
+    expect(json((await ask('pool', 'explain', 'presence', 'alice', '--json')).stdout)).toMatchObject({
       key: 'alice',
     });
   });
 
   it('find the Manager by the environment', async () => {
-    const { code } = await run(['pools'], { environment: { LEASEHOLD_API: place.http } });
+    const { code } = await run(['pool', 'list'], { environment: { LEASEHOLD_MANAGER_AT: place.http } });
     expect(code).toBe(0);
   });
 
   it.each([
-    ['lookup', 'nowhere', 'alice'],
-    ['explain', 'nowhere', 'alice'],
-    ['status', 'nowhere'],
-    ['watch', 'nowhere'],
+    ['pool', 'find', 'nowhere', 'alice'],
+    ['pool', 'explain', 'nowhere', 'alice'],
+    ['pool', 'status', 'nowhere'],
+    ['pool', 'watch', 'nowhere'],
   ])('say that there is no such pool, and which there are: %s', async (...argv) => {
     const { code, stderr, stdout } = await ask(...argv);
     expect({ code, stdout }).toEqual({ code: 4, stdout: '' });
@@ -118,8 +118,8 @@ describe('commands that ask a Manager', { timeout: TIMEOUT_MS }, () => {
   });
 
   it('watch who comes and goes', async () => {
-    await using people = await start(['watch', '--api', place.http]);
-    await using program = await start(['watch', 'presence', '--json', '--api', place.http]);
+    await using people = await start(['watch', '--at', place.http]);
+    await using program = await start(['pool', 'watch', 'presence', '--json', '--at', place.http]);
     await people.until('saying that it watches', () => people.stderr.includes('Ctrl-C') || undefined);
     const found = program.json<{ kind: string; owner: { name: string } }>(
       'ben',
@@ -135,7 +135,7 @@ describe('commands that ask a Manager', { timeout: TIMEOUT_MS }, () => {
           name: 'ben',
           url: 'http://ben',
         });
-        await ben.leave();
+        await ben.close();
       }
     })();
     expect((await found).owner.name).toBe('ben');
@@ -148,16 +148,16 @@ describe('commands that ask a Manager', { timeout: TIMEOUT_MS }, () => {
 });
 
 describe('commands that find no Manager', { timeout: TIMEOUT_MS }, () => {
-  it.each(['pools', 'status', 'watch'])('say where they looked and what to do: %s', async (command) => {
+  it.each(['pool list', 'status', 'watch'])('say where they looked and what to do: %s', async (command) => {
     const address = await freeAddress();
-    const { code, stderr } = await run([command, '--api', `http://${address}`]);
+    const { code, stderr } = await run([...command.split(' '), '--at', `http://${address}`]);
     expect(code).toBe(3);
     expect(stderr).toContain(`no Manager answers at http://${address}: nothing listens there`);
-    expect(stderr).toContain('"leasehold manager"');
+    expect(stderr).toContain('"leasehold manager start"');
     expect(stderr).not.toContain('    at ');
-    const inJson = await run([command, '--json', '--api', address]);
+    const inJson = await run([...command.split(' '), '--json', '--at', address]);
     expect(inJson).toMatchObject({ code: 3, stdout: '' });
-    expect(json(inJson.stderr)).toMatchObject({ error: { code: 'API_UNREACHABLE' } });
+    expect(json(inJson.stderr)).toMatchObject({ error: { code: 'UNREACHABLE' } });
   });
 
   it('say that there is no demo to add an owner to, in one sentence', async () => {
@@ -173,14 +173,14 @@ describe('commands that find no Manager', { timeout: TIMEOUT_MS }, () => {
     const server = createServer((_, response) => response.end('<html>'));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
-    const { code, stderr } = await run(['pools', '--api', `127.0.0.1:${port}`]);
+    const { code, stderr } = await run(['pool', 'list', '--at', `127.0.0.1:${port}`]);
     expect(code).toBe(1);
     expect(stderr).toContain('answers, but not as a Manager does');
     await new Promise((resolve) => server.close(resolve));
   });
 });
 
-describe('leasehold manager', { timeout: TIMEOUT_MS }, () => {
+describe('leasehold manager start', { timeout: TIMEOUT_MS }, () => {
   const started: Started[] = [];
   afterEach(async () => {
     for (const each of started.splice(0)) await each[Symbol.asyncDispose]();
@@ -192,12 +192,14 @@ describe('leasehold manager', { timeout: TIMEOUT_MS }, () => {
   };
 
   it('says where it listens, where its data is, and what to try', async () => {
-    const manager = await start(['manager', '--port', '0', '--http-port', '0'], { cwd: folder });
+    const manager = await start(['manager', 'start', '--listen', '127.0.0.1:0', '--http', '0'], {
+      cwd: folder,
+    });
     started.push(manager);
     await manager.until('its last line', () => manager.stdout.includes('Ctrl-C ends it') || undefined);
     expect(manager.stdout).toMatch(/Its data is in \/.*\/leasehold-data \(--data DIRECTORY/);
     expect(manager.stdout).toMatch(/owners and look-ups {3}127\.0\.0\.1:\d+\n/);
-    expect(manager.stdout).toMatch(/leasehold watch --api http:\/\/127\.0\.0\.1:\d+\n/);
+    expect(manager.stdout).toMatch(/leasehold watch --at http:\/\/127\.0\.0\.1:\d+\n/);
     expect(manager.stdout).not.toContain('\u001b');
     expect(existsSync(join(folder, 'leasehold-data'))).toBe(true);
     expect(await manager.stop('SIGINT')).toBe(0);
@@ -206,19 +208,22 @@ describe('leasehold manager', { timeout: TIMEOUT_MS }, () => {
   it('refuses a port that is in use, and a directory that another Manager has', async () => {
     const directory = join(folder, 'locked');
     const { place } = await manage('--data', directory);
-    const samePort = await run([
-      'manager',
-      '--memory',
-      '--port',
-      place.address.split(':')[1] ?? '',
-      '--no-http',
-    ]);
+    const samePort = await run(['manager', 'start', '--memory', '--listen', place.address, '--no-http']);
     expect(samePort).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('is in use; stop who listens there'),
     });
     expect(samePort.stderr).toContain('(PORT_IN_USE)');
-    const sameData = await run(['manager', '--data', directory, '--port', '0', '--no-http', '--json']);
+    const sameData = await run([
+      'manager',
+      'start',
+      '--data',
+      directory,
+      '--listen',
+      '127.0.0.1:0',
+      '--no-http',
+      '--json',
+    ]);
     expect(sameData.code).toBe(1);
     expect(sameData.stderr).toContain('"code":"LOCKED"');
     expect(sameData.stderr).not.toContain('    at ');
@@ -227,11 +232,10 @@ describe('leasehold manager', { timeout: TIMEOUT_MS }, () => {
   it('does not listen to the world unless told to', async () => {
     const { code, stderr } = await run([
       'manager',
+      'start',
       '--memory',
-      '--host',
-      '0.0.0.0',
-      '--port',
-      '0',
+      '--listen',
+      '0.0.0.0:0',
       '--no-http',
     ]);
     expect(code).toBe(2);
@@ -247,7 +251,7 @@ describe('leasehold manager', { timeout: TIMEOUT_MS }, () => {
   });
 
   it('shows where an error came from when it is asked to', async () => {
-    const argv = ['manager', '--memory', '--host', '0.0.0.0', '--port', '0', '--no-http'];
+    const argv = ['manager', 'start', '--memory', '--listen', '0.0.0.0:0', '--no-http'];
     const { stderr } = await run(argv, { environment: { LEASEHOLD_DEBUG: '1' } });
     expect(stderr).toContain('    at ');
   });
@@ -257,7 +261,7 @@ describe('leasehold manager', { timeout: TIMEOUT_MS }, () => {
     writeFileSync(file, '{ "pools": { "presence": { "leaseMs": 5000 } } }');
     const { manager, place } = await manage('--memory', '--config', file);
     const leaseMs = async (): Promise<number> => {
-      const { stdout } = await run(['status', 'presence', '--json', '--api', place.http]);
+      const { stdout } = await run(['pool', 'status', 'presence', '--json', '--at', place.http]);
       return (json(stdout) as { durations: { leaseMs: number } }).durations.leaseMs;
     };
     expect(await leaseMs()).toBe(5_000);
@@ -283,19 +287,38 @@ describe('leasehold manager', { timeout: TIMEOUT_MS }, () => {
   it('does not start with a configuration that makes no sense', async () => {
     const file = join(folder, 'bad.json');
     writeFileSync(file, '{ "pols": {} }');
-    const bad = await run(['manager', '--memory', '--port', '0', '--no-http', '--config', file]);
+    const bad = await run([
+      'manager',
+      'start',
+      '--memory',
+      '--listen',
+      '127.0.0.1:0',
+      '--no-http',
+      '--config',
+      file,
+    ]);
     expect(bad).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('there is no such option; there are'),
     });
     writeFileSync(file, '{ "pools": ');
-    const torn = await run(['manager', '--memory', '--port', '0', '--no-http', '--config', file]);
+    const torn = await run([
+      'manager',
+      'start',
+      '--memory',
+      '--listen',
+      '127.0.0.1:0',
+      '--no-http',
+      '--config',
+      file,
+    ]);
     expect(torn).toMatchObject({ code: 2, stderr: expect.stringContaining('it is not JSON') });
     const missing = await run([
       'manager',
+      'start',
       '--memory',
-      '--port',
-      '0',
+      '--listen',
+      '127.0.0.1:0',
       '--no-http',
       '--config',
       join(folder, 'none'),

@@ -15,7 +15,7 @@ describe('leasehold manager recover', () => {
   beforeEach(async () => {
     directory = mkdtempSync(join(folder, 'data-'));
     questions = [];
-    await (await startManager({ directory, port: 0, http: false, logger: silent })).close();
+    await (await startManager({ store: { directory }, listen: '127.0.0.1:0', logger: silent })).close();
   });
 
   const recover = async (answer: string | undefined, ...argv: string[]) => {
@@ -65,7 +65,11 @@ describe('leasehold manager recover', () => {
   });
 
   it('is refused while a Manager runs', async () => {
-    await using _ = await startManager({ directory, port: 0, http: false, logger: silent });
+    await using _ = await startManager({
+      store: { directory },
+      listen: '127.0.0.1:0',
+      logger: silent,
+    });
     expect(await recover(undefined, '--yes')).toMatchObject({
       code: 1,
       complained: expect.stringContaining('LOCKED'),

@@ -57,7 +57,7 @@ async function recover(context: Context, options: RecoverOptions): Promise<void>
     );
   if (isOnQuorum(context, options))
     throw new UsageError(
-      'a log on --store quorum is not recovered: the other Managers refuse a directory that was put back, and have what it lacks. Start that Manager with an empty directory and --join, then let the group take it (leasehold quorum add <name>). If the directories of all Managers were put back, what was given out since the backup is lost: found a new group in empty directories, under another --cluster',
+      'a log on --store quorum is not recovered: the other Managers refuse a directory that was put back, and have what it lacks. Start that Manager with an empty directory and --newcomer, then let the group take it (leasehold quorum add <name>). If the directories of all Managers were put back, what was given out since the backup is lost: found a new group in empty directories, under another --cluster',
     );
   const store = storeOf(context, options);
   if (store === undefined && options.data === undefined) {
@@ -70,7 +70,8 @@ async function recover(context: Context, options: RecoverOptions): Promise<void>
   const logger = createLogger(context, { format: options.json ? 'json' : undefined, level: 'warn' });
   const { data: directory, seenTerm, seenPosition, allowNetworkDirectory } = options;
   const recovery = await planRecovery({
-    ...{ directory, store, seenTerm, seenPosition, allowNetworkDirectory, logger },
+    store: store ?? { directory: directory ?? '', allowNetworkDirectory },
+    ...{ seenTerm, seenPosition, logger },
   });
   const where = store === undefined ? (directory ?? '') : storeWords(store);
   if (!options.json) writeLines(context.out, planLines(where, recovery));
@@ -100,5 +101,5 @@ const planLines = (where: string, { found, above }: Recovery): readonly string[]
 
 const doneLines = ({ calledAs }: Context, { history, term, floor }: RaisedCounters): readonly string[] => [
   `Done: history ${history}, terms above ${term}, positions above ${floor}.`,
-  `Start the Managers (${calledAs} manager). One that had halted must have been stopped.`,
+  `Start the Managers (${calledAs} manager start). One that had halted must have been stopped.`,
 ];

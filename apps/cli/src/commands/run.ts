@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { superviseCommand } from 'leasehold/supervisor';
+import { supervise } from 'leasehold/supervisor';
 import type { Context } from '../context.ts';
 import { sayIfKilled } from '../killed.ts';
 import { createLogger, type LogFormat } from '../logger.ts';
@@ -40,7 +40,7 @@ export function runCommand(context: Context): Command {
       });
       const { managers, certifyFor: certifyForSeconds } = options;
       const certifyForMs = certifyForSeconds === undefined ? undefined : certifyForSeconds * 1_000;
-      const end = await superviseCommand({ command: program, args, managers, certifyForMs, logger });
+      const end = await supervise({ command: program, args, managers, certifyForMs, logger });
       sayIfKilled(logger, program, end);
       context.exitCode = end.exitCode;
     });

@@ -1,10 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { keepingNothing, standby } from '../../../../leasehold/src/pool/http/source-script.ts';
-import { ManagerState } from '../../../../leasehold/src/pool/state.ts';
+import { keepingNothing, standby } from '../../../../leasehold/src/pool/shell/service/source-script.ts';
+import { ManagerState } from '../../../../leasehold/src/pool/core/state.ts';
 import { served } from '../testing/served-manager.ts';
 
 describe('a Manager that stands by and keeps nothing', () => {
-  const COMMANDS = [['pools'], ['status', 'quotas'], ['lookup', 'quotas', 'a'], ['explain', 'quotas', 'a']];
+  const COMMANDS = [
+    ['pool', 'list'],
+    ['pool', 'status', 'quotas'],
+    ['pool', 'find', 'quotas', 'a'],
+    ['pool', 'explain', 'quotas', 'a'],
+  ];
 
   it.each(COMMANDS)(
     'cannot say what only the one that leads knows, and how to ask that: %s',
@@ -14,7 +19,7 @@ describe('a Manager that stands by and keeps nothing', () => {
       const { code, printed, complained } = await manager.run(...words);
       expect([code, printed]).toEqual([1, '']);
       expect(complained).toBe(
-        `leasehold: the Manager at ${url} stands by, and knows neither pools nor owners; m2 leads, as far as it knows: ask that one, with --api (STANDS_BY)\n`,
+        `leasehold: the Manager at ${url} stands by, and knows neither pools nor owners; m2 leads, as far as it knows: ask that one, with --at (STANDS_BY)\n`,
       );
     },
   );
@@ -23,11 +28,11 @@ describe('a Manager that stands by and keeps nothing', () => {
     const manager = keepingNothing();
     manager.others = standby().others;
     await using server = await served(manager);
-    const { complained } = await server.run('pools', '--json');
+    const { complained } = await server.run('pool', 'list', '--json');
     expect(JSON.parse(complained)).toMatchObject({
       error: {
         code: 'STANDS_BY',
-        message: expect.stringMatching(/ask that one, with --api http:\/\/10\.0\.0\.2:7401$/),
+        message: expect.stringMatching(/ask that one, with --at http:\/\/10\.0\.0\.2:7401$/),
         leader: { id: 'm2', address: null, http: 'http://10.0.0.2:7401' },
       },
     });
@@ -37,7 +42,7 @@ describe('a Manager that stands by and keeps nothing', () => {
     const manager = keepingNothing();
     manager.elected = undefined;
     await using server = await served(manager);
-    const { complained } = await server.run('pools');
+    const { complained } = await server.run('pool', 'list');
     expect(complained).toMatch(
       /stands by, and knows neither pools nor owners, nor who leads \(STANDS_BY\)$/m,
     );
@@ -49,11 +54,11 @@ describe('a Manager that stands by and has read all of a log that is empty', () 
     const manager = standby();
     manager.state = ManagerState.empty;
     await using server = await served(manager);
-    expect(await server.run('pools')).toMatchObject({
+    expect(await server.run('pool', 'list')).toMatchObject({
       code: 0,
       printed: 'There are no pools yet. A pool begins when its first owner joins.\n',
     });
-    expect(await server.run('lookup', 'presence', 'a')).toMatchObject({
+    expect(await server.run('pool', 'find', 'presence', 'a')).toMatchObject({
       code: 4,
       complained: expect.stringContaining('UNKNOWN_POOL'),
     });

@@ -1,8 +1,8 @@
-import { Command, Option } from 'commander';
+import { Command } from 'commander';
 import type { LookupsAnswer, OwnerAnswer, OwnersAnswer, PoolAnswer, StatusAnswer } from '../answers.ts';
-import { type ApiOption, ManagerApi, parseApi, poolPath } from '../api.ts';
+import { type AtOption, ManagerApi, poolPath } from '../api.ts';
 import type { Context } from '../context.ts';
-import { apiOption, jsonOption, list, withExamples } from '../options.ts';
+import { atOption, jsonOption, withExamples } from '../options.ts';
 import { type AskedManager, askManagers, askOthers } from '../other-managers.ts';
 import {
   bytes,
@@ -17,25 +17,35 @@ import {
 import { separateLogs, separateLogsLines } from '../separate-logs.ts';
 import { NOT_KNOWN_YET, waitingLines } from '../waiting.ts';
 
+/** `leasehold status`: the Manager itself. */
 export function statusCommand(context: Context): Command {
   const command = new Command('status')
-    .summary('Show a Manager or a pool')
-    .description('Show a Manager, or a pool and its owners.')
-    .argument('[pool]', 'the pool; without it, the Manager itself')
-    .addOption(apiOption())
-    .addOption(
-      new Option(
-        '--compare <urls>',
-        'the HTTP APIs of further Managers in your list; ends with 1 if they lead separate logs',
-      ).argParser(list),
+    .summary('Show a Manager')
+    .description(
+      'Show a Manager: its role, its log, and which other Managers there are. Of several addresses the Manager that leads is shown; ends with 1 if two of them lead separate logs.',
     )
+    .addOption(atOption())
     .addOption(jsonOption())
-    .action(async (pool: string | undefined, options: ApiOption & CompareOption & JsonOption) => {
+    .action(async (options: AtOption & JsonOption) =>
+      showManager(context, ManagerApi.of(context, options), options),
+    );
+  return withExamples(command, context, [
+    ['status', 'its role, its log, how much it looks after, and who else is there'],
+    ['status --at http://10.0.0.1:7401', 'another Manager'],
+    ['status --at 10.0.0.1,10.0.0.2,10.0.0.3', 'the leader of three, and whether all of them lead one log'],
+  ]);
+}
+
+/** `leasehold pool status`. */
+export function poolStatusCommand(context: Context): Command {
+  const command = new Command('status')
+    .summary('Show a pool and its owners')
+    .description('Show a pool: its durations, its owners and their shares.')
+    .argument('<pool>', 'the pool')
+    .addOption(atOption())
+    .addOption(jsonOption())
+    .action(async (pool: string, options: AtOption & JsonOption) => {
       const api = ManagerApi.of(context, options);
-      if (pool === undefined) {
-        await showManager(context, api, options);
-        return;
-      }
       const [status, answer, owners, lookups] = await Promise.all([
         api.get<StatusAnswer>('/v1/status'),
         api.get<PoolAnswer>(poolPath(pool)),
@@ -48,27 +58,13 @@ export function statusCommand(context: Context): Command {
         ...waitingLines(status.waitsMs),
       ]);
     });
-  return withExamples(command, context, [
-    ['status', 'its role, its log, how much it looks after, and who else is there'],
-    ['status presence', 'one pool: durations, owners and their shares'],
-    ['status --api http://10.0.0.1:7401', 'another Manager'],
-    ['status --compare http://10.0.0.2:7401', 'two Managers: do they lead one log?'],
-  ]);
+  return withExamples(command, context, [['pool status presence', 'durations, owners and their shares']]);
 }
 
-interface CompareOption {
-  readonly compare?: readonly string[];
-}
-
-async function showManager(
-  context: Context,
-  api: ManagerApi,
-  options: CompareOption & JsonOption,
-): Promise<void> {
+async function showManager(context: Context, api: ManagerApi, options: JsonOption): Promise<void> {
   const status = await api.get<StatusAnswer>('/v1/status');
   const shared = await askManagers(context, status);
-  const urls = (options.compare ?? []).map((url) => parseApi(url));
-  const others = await askOthers(context, urls, shared);
+  const others = await askOthers(context, api.urls.length > 1 ? api.urls : [], shared);
   const managers = [...shared, ...others];
   const found = separateLogs(managers) ?? null;
   if (found === 'separate-logs' || found === 'copies-of-one-log') context.exitCode = 1;
@@ -277,7 +273,7 @@ export function leaderHint({ role, id, leader, managers }: StatusAnswer): readon
   if (role === 'leading') return [];
   const known = leader === null || leader.id === id ? undefined : leader;
   const http = managers.find((manager) => manager.id === known?.id)?.http ?? null;
-  const where = http === null ? 'ask it, with --api' : `--api ${http}`;
+  const where = http === null ? 'ask it, with --at' : `--at ${http}`;
   const who =
     known === undefined
       ? 'The leader knows more of them, but this Manager does not know which one leads.'

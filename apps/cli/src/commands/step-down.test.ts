@@ -36,7 +36,7 @@ const alone = () => ({ error: { code: 'ALONE', message: 'this Manager cannot ste
 
 async function stepDown(api: string, ...argv: string[]) {
   const context = recordedContext();
-  const code = await runCli(['manager', 'step-down', '--api', api, ...argv], context);
+  const code = await runCli(['manager', 'step-down', '--at', api, ...argv], context);
   return { code, printed: context.printed(), complained: context.complained() };
 }
 
@@ -48,7 +48,7 @@ describe('leasehold manager step-down', () => {
       0,
       `The Manager at ${m1} has stepped down; m2 at m2:7400 leads, in term 8.\n`,
     ]);
-    expect(asked).toEqual(['m1 POST /v1/step-down application/json']);
+    expect(asked).toEqual(['m1 POST /v1/manager/step-down application/json']);
   });
 
   it('goes on to the one that leads, and tells programs whom it asked in the end', async () => {
@@ -74,7 +74,7 @@ describe('leasehold manager step-down', () => {
   it('says what to do if it does not know where to go', async () => {
     const m1 = await serve('m1', 200, standsBy(leads('m2', null)));
     expect(await stepDown(m1)).toMatchObject({
-      ...{ code: 1, printed: expect.stringContaining('Ask it itself, with --api.') },
+      ...{ code: 1, printed: expect.stringContaining('Ask it itself, with --at.') },
     });
     const m3 = await serve('m3', 200, standsBy(null));
     expect(await stepDown(m3)).toMatchObject({
@@ -97,6 +97,6 @@ describe('leasehold manager step-down', () => {
       ...{ code: 1, complained: 'leasehold: this Manager cannot step down (ALONE)\n' },
     });
     const { code, complained } = await stepDown(m1, '--json');
-    expect([code, JSON.parse(complained)]).toEqual([1, alone()]);
+    expect([code, JSON.parse(complained)]).toMatchObject([1, alone()]);
   });
 });

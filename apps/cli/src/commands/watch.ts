@@ -1,24 +1,37 @@
 import { Command } from 'commander';
 import type { OwnersAnswer, PoolsAnswer, StatusAnswer } from '../answers.ts';
-import { type ApiOption, ManagerApi, poolPath } from '../api.ts';
+import { type AtOption, ManagerApi, poolPath } from '../api.ts';
 import { colorsFor, type Context, interruption } from '../context.ts';
 import { EventTeller } from '../event-line.ts';
 import { followEvents } from '../event-stream.ts';
-import { apiOption, jsonOption, withExamples } from '../options.ts';
+import { atOption, jsonOption, withExamples } from '../options.ts';
 import { type JsonOption, writeJson, writeLines, writeStyled } from '../output.ts';
 import { connectionLines } from '../service/connection-lines.ts';
 
-export function watchCommand(context: Context): Command {
-  const command = new Command('watch')
+const watching = (): Command =>
+  new Command('watch')
     .summary('Print events as they happen')
     .description('Print joins, moves and losses as they happen.')
-    .argument('[pool]', 'only this pool, and the Manager itself')
-    .addOption(apiOption())
-    .addOption(jsonOption('print a JSON object a line, for programs'))
-    .action((pool: string | undefined, options: ApiOption & JsonOption) => watch(context, pool, options));
+    .addOption(atOption())
+    .addOption(jsonOption('print a JSON object a line, for programs'));
+
+/** `leasehold pool watch`. */
+export function poolWatchCommand(context: Context): Command {
+  const command = watching()
+    .argument('<pool>', 'only this pool, and the Manager itself')
+    .action((pool: string, options: AtOption & JsonOption) => watch(context, pool, options));
+  return withExamples(command, context, [['pool watch presence', 'one pool; Ctrl-C ends it']]);
+}
+
+/** `leasehold watch`. */
+export function watchCommand(context: Context): Command {
+  const command = watching().action((options: AtOption & JsonOption) => watch(context, undefined, options));
   return withExamples(command, context, [
     ['watch', 'everything; Ctrl-C ends it'],
-    ['watch presence', 'one pool'],
+    [
+      'watch --at 10.0.0.1,10.0.0.2,10.0.0.3',
+      'of three Managers, the one that leads, and then its successor',
+    ],
     ['watch --json | jq .kind', 'for programs'],
   ]);
 }
@@ -29,7 +42,7 @@ type Ask = <T>(path: string) => Promise<T>;
 async function watch(
   context: Context,
   pool: string | undefined,
-  options: ApiOption & JsonOption,
+  options: AtOption & JsonOption,
 ): Promise<void> {
   const api = ManagerApi.of(context, options);
   using signal = interruption();
@@ -62,7 +75,7 @@ function beginning(api: ManagerApi, pool: string | undefined, status: StatusAnsw
   const who =
     leader === null
       ? 'It does not know yet which Manager leads.'
-      : `As far as it knows, ${leader.id} leads: watch that one, with --api.`;
+      : `As far as it knows, ${leader.id} leads: watch that one, with --at.`;
   return [
     first,
     `This Manager stands by and keeps nothing, so until it leads it reports only which Manager leads. ${who}`,
@@ -71,7 +84,7 @@ function beginning(api: ManagerApi, pool: string | undefined, status: StatusAnsw
 
 /** The present owners; the first thousand of each pool, because they serve for words only. */
 async function meet(teller: EventTeller, ask: Ask, only: string | undefined): Promise<void> {
-  const { pools } = await ask<PoolsAnswer>('/v1/pools');
+  const { pools } = await ask<PoolsAnswer>('/v1/pool');
   for (const { name } of pools.filter((pool) => only === undefined || pool.name === only)) {
     const { owners } = await ask<OwnersAnswer>(poolPath(name, '/owners?limit=1000'));
     for (const owner of owners) if (owner.isMember) teller.know(name, owner);

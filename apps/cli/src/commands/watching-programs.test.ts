@@ -7,13 +7,18 @@ import { start } from '../testing/started.ts';
 
 const TIMEOUT_MS = 30_000;
 
+const HANDLES = [
+  { module: 'manager', instance: 'memory', latestEventId: 'e-0' },
+  { module: 'flease', instance: 'g' },
+];
+
 /** Breaks off the first stream that is asked for, after something was said. */
 async function breaking(event: object) {
   let streams = 0;
   const server = createServer(({ url }, response) => {
     const isStatus = url === '/v1/status';
     response.writeHead(200, { 'content-type': isStatus ? 'application/json' : 'text/event-stream' });
-    if (isStatus) response.end(JSON.stringify({ service: 'manager', latestEventId: 'e-0' }));
+    if (isStatus) response.end(JSON.stringify({ version: '1', handles: HANDLES }));
     else response.write(`data: ${JSON.stringify(event)}\n\n`);
     if (isStatus) return;
     streams += 1;
@@ -31,8 +36,8 @@ async function breaking(event: object) {
 
 describe('a program that watches', { timeout: TIMEOUT_MS }, () => {
   it.each([
-    ['a member', ['flease', 'watch', 'backup', '--http'], { resource: 'backup', holder: null }],
-    ['a Manager', ['watch', '--api'], { kind: 'elected' }],
+    ['a member', ['flease', 'watch', 'backup', '--at'], { resource: 'backup', holder: null }],
+    ['a Manager', ['watch', '--at'], { kind: 'elected' }],
   ])('is told that the connection to %s is lost, and that it is back', async (_, words, event) => {
     await using served = await breaking(event);
     await using watching = await start([...words, served.address, '--json']);

@@ -11,7 +11,7 @@ const folder = mkdtempSync(join(tmpdir(), 'leasehold-demo-test-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const TIMEOUT_MS = 120_000;
-const PORTS = ['--port', '0', '--http-port', '0'];
+const PORTS = ['--port', '0', '--http', '0'];
 
 /** Of all reads: one owner of three is gone for a moment, and the users of that owner wait for the next one. */
 const MOST_UNANSWERED = 0.05;
@@ -117,7 +117,15 @@ describe('the demo', { timeout: TIMEOUT_MS }, () => {
 
   it('takes a guest of add-owner along: the guest ends when the Manager of the demo is gone', async () => {
     const data = join(folder, 'of-a-guest');
-    await using manager = await start(['manager', '--json', '--first-start', '--data', data, ...PORTS]);
+    await using manager = await start([
+      'manager',
+      'start',
+      '--json',
+      '--first-start',
+      '--data',
+      data,
+      ...['--listen', '127.0.0.1:0', '--http', '0'],
+    ]);
     const { address } = await manager.json<{ readonly address: string }>('its place', () => true);
     await using guest = await start(['demo', 'add-owner', '--name', 'eve', '--managers', address]);
     await guest.until('its joining', () => guest.stdout.includes('Joined') || undefined);
@@ -131,7 +139,7 @@ describe('the demo', { timeout: TIMEOUT_MS }, () => {
     await using first = await demo();
     const { manager } = await first.json<Line>('its first state', ({ kind }) => kind === 'state');
     const port = manager.address.split(':')[1] ?? '';
-    await using second = await start(['demo', '--port', port, '--http-port', '0'], {
+    await using second = await start(['demo', '--port', port, '--http', '0'], {
       environment: { TMPDIR: folder },
     });
     expect(await second.ended).toBe(1);

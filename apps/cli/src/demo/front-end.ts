@@ -4,7 +4,7 @@
  * instead.
  */
 
-import { type FoundOwner, type Loss, openLookup, type PoolLookup } from 'leasehold/pool';
+import { type FoundOwner, type Loss, connectLookup, type PoolLookup } from 'leasehold/pool';
 import type { Context } from '../context.ts';
 import { pause } from '../event-stream.ts';
 import { createLogger } from '../logger.ts';
@@ -34,7 +34,7 @@ class Router {
       return answer;
     };
     if (this.lookup === undefined) return pause(withinMs).then(() => undefined);
-    return this.lookup.call(user, send, { withinMs, idempotent: true }).catch(() => undefined);
+    return this.lookup.call(user, send, { timeoutMs: withinMs, idempotent: true }).catch(() => undefined);
   }
 }
 
@@ -98,7 +98,7 @@ export async function runFrontEnd(
   { managers, untilInputEnds }: OwnerPlayer,
 ): Promise<void> {
   const frontEnd = new FrontEnd();
-  await using lookup = await openLookup({
+  await using lookup = await connectLookup({
     ...{ managers, pool: POOL },
     onLoss: (loss) => frontEnd.onLoss(loss),
     logger: createLogger(context, { level: 'warn' }),

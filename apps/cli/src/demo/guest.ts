@@ -7,14 +7,8 @@
  */
 
 import process from 'node:process';
-import {
-  type LossReason,
-  ManagersUnreachableError,
-  openLookup,
-  type PoolLookup,
-  silent,
-} from 'leasehold/pool';
-import { type SupervisedEnd, superviseCommand } from 'leasehold/supervisor';
+import { type LossReason, LeaseholdError, connectLookup, type PoolLookup, silent } from 'leasehold/pool';
+import { type SupervisedEnd, supervise } from 'leasehold/supervisor';
 import { type Context, typed } from '../context.ts';
 import { createLogger } from '../logger.ts';
 import { writeLines } from '../output.ts';
@@ -40,7 +34,7 @@ export async function runGuest(context: Context, { name, managers }: GuestOption
   const over = new AbortController();
   await using _ = await findDemo(context, managers, () => over.abort());
   const list = managers === undefined ? [] : ['--managers', managers.join(',')];
-  return await superviseCommand({
+  return await supervise({
     ...selfCommand(['demo-owner', '--name', name, ...list]),
     ...{ managers, logger, certifyForMs: CERTIFY_FOR_MS },
     onChild: ({ pid }) => {
@@ -59,14 +53,14 @@ async function findDemo(
 ): Promise<PoolLookup> {
   const isGone = (why: LossReason): boolean => why === 'cut-off' || why === 'history-changed';
   try {
-    return await openLookup({
-      ...{ managers, pool: POOL, openWithinMs: ANSWERS_WITHIN_MS, logger: silent },
+    return await connectLookup({
+      ...{ managers, pool: POOL, timeoutMs: ANSWERS_WITHIN_MS, logger: silent },
       ...{ syncEveryMs: ASK_EVERY_MS, staleAfterMs: GONE_AFTER_MS },
       onLoss: ({ why }) => (isGone(why) ? onGone() : undefined),
     });
   } catch (error) {
-    if (!(error instanceof ManagersUnreachableError)) throw error;
-    const where = error.managers.join(', ');
+    if (!(error instanceof LeaseholdError) || error.code !== 'MANAGERS_UNREACHABLE') throw error;
+    const where = (error.details['managers'] as readonly string[]).join(', ');
     throw new DemoError(
       `no demo answers at ${where}: start one with \`${typed(context, 'demo')}\`, or say where its Manager is with --managers`,
       error.code,

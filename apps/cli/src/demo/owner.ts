@@ -38,7 +38,8 @@ export class PresenceKeeper {
     this.requests += 1;
     const [owner, kept] = [this.#owner, this.#kept];
     try {
-      if (owner === undefined || kept === undefined) throw new NotOwnerError(user);
+      if (owner === undefined || kept === undefined)
+        throw new NotOwnerError('NOT_OWNER', 'this server has not joined the pool yet');
       return await owner.guard(user, (held) =>
         method === 'PUT' ? write(kept, held, user, body as Presence) : read(kept, held, owner.name),
       );
@@ -106,7 +107,7 @@ export async function runOwner(
         misdirected: keeper.misdirected,
         users: keeper.users,
       }),
-      end: () => owner.leave(),
+      end: () => owner.close(),
     });
   } finally {
     await server.close();

@@ -21,7 +21,7 @@ describe('the ports of the demo', () => {
 
   it.each([
     ['--port', (port: number) => ({ port, httpPort: 0 })],
-    ['--http-port', (httpPort: number) => ({ port: 0, httpPort })],
+    ['--http', (httpPort: number) => ({ port: 0, httpPort })],
   ])('are refused if somebody has them, with the option to change it: %s', async (option, asked) => {
     await using taken = await takenPort();
     await expect(choosePorts(asked(taken.port), silent)).rejects.toMatchObject({
@@ -40,7 +40,7 @@ describe('the ports of the demo', () => {
     const ports = await choosePorts({}, (text) => said.push(text), { port: 0, httpPort: taken.port });
     expect(ports).toEqual({ port: 0, httpPort: 0 });
     expect(said).toEqual([
-      `Port ${taken.port} is in use, so the demo takes another one (--http-port chooses which).`,
+      `Port ${taken.port} is in use, so the demo takes another one (--http chooses which).`,
     ]);
   });
 

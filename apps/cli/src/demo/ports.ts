@@ -7,7 +7,7 @@
  */
 
 import { type AddressInfo, createServer, type Server } from 'node:net';
-import { DEFAULT_HTTP_PORT, DEFAULT_PORT } from 'leasehold/manager';
+import { STATUS_PORTS, DEFAULT_PORT } from 'leasehold/internal';
 import { UsageError } from '../failure.ts';
 import { DemoError } from './demo-error.ts';
 
@@ -17,7 +17,7 @@ export interface Ports {
 }
 
 const HOST = '127.0.0.1';
-const USUAL: Ports = { port: DEFAULT_PORT, httpPort: DEFAULT_HTTP_PORT };
+const USUAL: Ports = { port: DEFAULT_PORT, httpPort: STATUS_PORTS.manager };
 
 /**
  * @param say told of a port that is not the usual one
@@ -31,11 +31,11 @@ export async function choosePorts(
 ): Promise<Ports> {
   const { port, httpPort } = asked;
   if (port !== undefined && port !== 0 && port === httpPort) {
-    throw new UsageError(`--port and --http-port are both ${port}, but each needs a port of its own`);
+    throw new UsageError(`--port and --http are both ${port}, but each needs a port of its own`);
   }
   return {
     port: await choose('--port', port, usual.port, httpPort, say),
-    httpPort: await choose('--http-port', httpPort, usual.httpPort, port, say),
+    httpPort: await choose('--http', httpPort, usual.httpPort, port, say),
   };
 }
 

@@ -144,11 +144,12 @@ export class Scene implements AsyncDisposable {
 
   #startManager(): DemoChild {
     const { port, httpPort, directory } = this.options;
-    const listen = ['--port', String(port), '--http-port', String(httpPort)];
+    const listen = ['--listen', `127.0.0.1:${port}`, '--http', String(httpPort)];
     return new DemoChild({
       name: 'manager',
       ...selfCommand([
         'manager',
+        'start',
         '--data',
         directory,
         ...listen,
@@ -172,13 +173,13 @@ export class Scene implements AsyncDisposable {
     const known = this.#places.get(manager.name);
     const isFirst = manager === this.managers[0];
     const listen = known
-      ? ['--port', portOf(known.address), '--http-port', portOf(known.http)]
-      : ['--port', isFirst ? String(port) : '0', '--http-port', isFirst ? String(httpPort) : '0'];
+      ? ['--listen', known.address, '--http', portOf(known.http)]
+      : ['--listen', `127.0.0.1:${isFirst ? port : 0}`, '--http', isFirst ? String(httpPort) : '0'];
     manager.child = new DemoChild({
       name: manager.name,
       ...selfCommand([
-        ...['manager', '--store', 'quorum', '--quorum-name', manager.name, '--quorum-peers', peers.join(',')],
-        ...['--quorum-directory', join(directory, manager.name), ...listen],
+        ...['manager', 'start', '--store', 'quorum', '--name', manager.name, '--peers', peers.join(',')],
+        ...['--data', join(directory, manager.name), ...listen],
         ...['--first-start', '--json', '--until-input-ends'],
       ]),
       onLine: (line) => {
@@ -194,8 +195,8 @@ export class Scene implements AsyncDisposable {
   }
 
   /** Of one of several Managers, the same after a restart. */
-  addressOf(manager: string): string | null {
-    return this.#places.get(manager)?.address ?? null;
+  placeOf(manager: string): Pick<ManagerPlace, 'address' | 'http'> | undefined {
+    return this.#places.get(manager);
   }
 
   /** All Managers, for owners and look-ups. */

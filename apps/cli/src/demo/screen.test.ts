@@ -69,15 +69,23 @@ describe('the picture of the demo', () => {
     expect(lines.filter((line) => line.length > 79)).toEqual([]);
   });
 
-  it('names all Managers to an owner that is added, for any of them may be killed', () => {
+  it('names all Managers in the commands that it advises, for any of them may be killed', () => {
     const managers = ['uno', 'due', 'tre'].map((name, index) => ({
-      ...{ name, pid: index + 1, address: `127.0.0.1:${7_400 + index}` },
+      ...{
+        name,
+        pid: index + 1,
+        address: `127.0.0.1:${7_400 + index}`,
+        http: `http://127.0.0.1:${8_400 + index}`,
+      },
     }));
     const text = drawn(99, { managers }).join('\n');
     expect(text).toContain(
       'demo add-owner --managers 127.0.0.1:7400,127.0.0.1:7401,127.0.0.1:7402  one more',
     );
     expect(text).toContain('uno, which leads, dies');
+    const apis = 'http://127.0.0.1:8400,http://127.0.0.1:8401,http://127.0.0.1:8402';
+    expect(text).toContain(`watch --at ${apis}`);
+    expect(text).toContain(`explain presence user-1 --at ${apis}`);
   });
 
   it('keeps its figures when there is hardly any room', () => {

@@ -31,11 +31,16 @@ export function suggestions(state: DemoState, calling: Calling): readonly string
   const managers = several.length === 0 ? [address] : several;
   const where = managers.join() === '127.0.0.1:7400' ? '' : ` --managers ${managers.join()}`;
   const addOwner = [typed(calling, `demo add-owner${where}`), 'one more, which takes its share'] as const;
-  const api = http === 'http://127.0.0.1:7401' ? '' : ` --api ${http}`;
+  const apis = state.managers.flatMap((each) => each.http ?? []);
+  // Any of several Managers may be killed, so all are named.
+  const api =
+    http === 'http://127.0.0.1:7401' && apis.length < 2
+      ? ''
+      : ` --at ${apis.length === 0 ? http : apis.join()}`;
   const lines: (readonly [string, string])[] = [
     ...(several.length === 0 ? [addOwner] : []),
     [typed(calling, `watch${api}`), 'what happens, as it happens'],
-    [typed(calling, `explain ${POOL} user-1${api}`), 'why user-1 is where it is'],
+    [typed(calling, `pool explain ${POOL} user-1${api}`), 'why user-1 is where it is'],
     [`${http}/`, 'a page: ring, owners, events'],
   ];
   if (victim !== undefined) {

@@ -32,6 +32,7 @@ export interface DemoState {
     readonly pid: number | null;
     /** Null until the first start of this Manager. */
     readonly address: string | null;
+    readonly http: string | null;
   }[];
   readonly owners: readonly OwnerState[];
   readonly frontEnds: readonly FrontEndState[];
@@ -63,7 +64,8 @@ export function stateOf(scene: Scene): DemoState {
     managers: scene.managers.map(({ name, ready }) => ({
       name,
       pid: ready?.pid ?? null,
-      address: scene.addressOf(name),
+      address: scene.placeOf(name)?.address ?? null,
+      http: scene.placeOf(name)?.http ?? null,
     })),
     owners: ownersOf(scene),
     frontEnds: scene.frontEnds.map(({ name, ready, counts: own }) => ({

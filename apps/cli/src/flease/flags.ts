@@ -1,9 +1,9 @@
 /**
  * The errors of `joinFlease` and `startManager` about their options, in the words of the command line. A user who
- * typed `--skew 3s` has never heard of `clockSkewMs`, and the rules name other options, too.
+ * typed `--clock-skew 3s` has never heard of `clockSkewMs`, and the rules name other options, too.
  */
 
-import { InvalidOptionError } from 'leasehold/flease';
+import { brokenRule } from 'leasehold/internal';
 import { UsageError } from '../failure.ts';
 
 /** The flags of a command, by the library's names. */
@@ -19,57 +19,70 @@ export interface Flags {
 export const MEMBER_FLAGS: Flags = {
   durations: {
     leaseMs: '--lease',
-    clockSkewMs: '--skew',
-    noticeMs: '--grace',
-    answerMs: 'the time for an answer, which is a tenth of --lease and at most 1 s,',
+    clockSkewMs: '--clock-skew',
+    noticeMs: '--notice',
+    answerTimeoutMs: 'the time for an answer, which is a tenth of --lease and at most 1 s,',
   },
   others: {
-    ...{ id: '--id', peers: '--peers', group: '--group', view: '--view', before: '--before' },
-    ...{ listen: '--listen', 'tls.ca': '--ca', 'tls.cert': '--cert', 'tls.key': '--key' },
+    ...{ name: '--name', peers: '--peers', cell: '--cell' },
+    ...{ peersVersion: '--peers-version', peersBefore: '--peers-before' },
+    ...{
+      listen: '--listen',
+      advertise: '--advertise',
+      'tls.ca': '--ca',
+      'tls.cert': '--cert',
+      'tls.key': '--key',
+    },
     ...{ host: '--http', resource: 'the resource' },
   },
   inRules: [
     [/\bleaseMs\b/g, '--lease'],
-    [/\bclockSkewMs\b/g, '--skew'],
-    [/\bnoticeMs\b/g, '--grace'],
-    [/\bwhere before is given\b/g, 'where --before is given'],
+    [/\bclockSkewMs\b/g, '--clock-skew'],
+    [/\bnoticeMs\b/g, '--notice'],
+    [/\bwhere peersBefore is given\b/g, 'where --peers-before is given'],
   ],
 };
 
 /** Of a Manager, also with `--store flease`. The leader lease has no flag, but a name in the configuration. */
 export const MANAGER_FLAGS: Flags = {
   durations: {
-    'store.flease.clockSkewMs': '--flease-skew',
-    'store.flease.takeoverMs': '--flease-takeover',
-    'store.flease.answerMs': 'the time for an answer, which is a tenth of leaderLeaseMs and at most 1 s,',
+    'store.flease.clockSkewMs': '--clock-skew',
+    'store.flease.takeoverMs': '--takeover',
+    'store.flease.answerTimeoutMs':
+      'the time for an answer, which is a tenth of leaderLeaseMs and at most 1 s,',
   },
   others: {
-    ...{ 'store.flease.id': '--flease-id', 'store.flease.peers': '--flease-peers' },
-    ...{ group: '--flease-group', view: '--flease-view', before: '--flease-before' },
-    ...{ listen: '--flease-listen', cluster: '--cluster' },
-    ...{ host: '--host', 'http.host': '--http-host', advertise: '--advertise', firstStart: '--first-start' },
-    ...{ 'tls.ca': '--store-ca', 'tls.cert': '--store-cert', 'tls.key': '--store-key' },
+    ...{ 'store.flease.name': '--name', 'store.flease.peers': '--peers' },
+    ...{ 'store.flease.cell': '--cell', 'store.flease.listen': '--cell-listen' },
+    ...{ 'store.flease.peersVersion': '--peers-version' },
+    ...{ 'store.flease.peersBefore': '--peers-before' },
+    ...{ cluster: '--cluster', listen: '--listen', 'http.host': '--http' },
+    ...{ advertise: '--advertise', firstStart: '--first-start' },
+    ...{ 'store.flease.tls.ca': '--store-ca', 'store.flease.tls.cert': '--store-cert' },
+    ...{ 'store.flease.tls.key': '--store-key' },
   },
   inRules: [
     [/\bleaseMs\b/g, 'leaderLeaseMs'],
-    [/\bclockSkewMs\b/g, '--flease-skew'],
+    [/\bclockSkewMs\b/g, '--clock-skew'],
     [/--(?=ca\b|cert\b|key\b)/g, '--store-'],
     [/\bsay insecure: true \(--insecure\)/g, 'say --insecure'],
-    [/\bwhere before is given\b/g, 'where --flease-before is given'],
+    [/\bwhere peersBefore is given\b/g, 'where --peers-before is given'],
   ],
 };
 
-/** @throws {UsageError} instead of an {@link InvalidOptionError} about something that has a flag */
+/** @throws {UsageError} instead of an {@link InvalidArgumentError} about something that has a flag */
 export async function inFlags<T>(doing: Promise<T>, flags: Flags = MEMBER_FLAGS): Promise<T> {
   try {
     return await doing;
   } catch (error) {
-    throw error instanceof InvalidOptionError ? (asUsage(error, flags) ?? error) : error;
+    throw asUsage(error, flags) ?? error;
   }
 }
 
-function asUsage(error: InvalidOptionError, flags: Flags): UsageError | undefined {
-  const { option, value, rule } = error;
+function asUsage(error: unknown, flags: Flags): UsageError | undefined {
+  const broken = brokenRule(error);
+  if (broken === undefined) return undefined;
+  const { option, value, rule } = broken;
   const name = flagOf(option, flags);
   if (name === undefined) return undefined;
   const isDuration = Object.hasOwn(flags.durations, option);

@@ -3,9 +3,9 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
-import type { FleaseLease } from 'leasehold/flease';
+import type { Lease } from 'leasehold/flease';
 import { describe, expect, it } from 'vitest';
-import { resolveFleaseDurations } from '../../../../leasehold/src/flease/options.ts';
+import { resolveFleaseDurations } from '../../../../leasehold/src/flease/core/options.ts';
 import { freePeers } from '../../../../leasehold/src/flease/shell/testing/groups.ts';
 import { createLogger } from '../logger.ts';
 import { recordedContext } from '../testing/recorded-context.ts';
@@ -14,7 +14,7 @@ import { runHeld } from './held-command.ts';
 import { CommandSignals } from './signals.ts';
 
 const TIMEOUT_MS = 60_000;
-const TIMES = ['--lease', '1500ms', '--skew', '100ms'];
+const TIMES = ['--lease', '1500ms', '--clock-skew', '100ms'];
 
 /** Where commands call to show that they run: an ended command, waited for or not, has hung up. */
 async function switchboard() {
@@ -34,15 +34,15 @@ async function switchboard() {
 
 async function holding(command: readonly string[]) {
   const { a } = await freePeers('a');
-  return start(['flease', 'hold', 'r', '--id', 'a', '--peers', `a=${a}`, ...TIMES, '--', ...command]);
+  return start(['flease', 'hold', 'r', '--name', 'a', '--peers', `a=${a}`, ...TIMES, '--', ...command]);
 }
 
 /** The same, as one of three, of which the third is away: two have to be there, and are. */
 async function holdingWithOthers(command: readonly string[]) {
   const { a, b, c } = await freePeers('a', 'b', 'c');
   const group = ['--peers', `a=${a},b=${b},c=${c}`, ...TIMES];
-  const other = await start(['flease', 'serve', '--id', 'b', ...group, '--no-http']);
-  const holder = await start(['flease', 'hold', 'r', '--id', 'a', ...group, '--', ...command]);
+  const other = await start(['flease', 'start', '--name', 'b', ...group, '--no-http']);
+  const holder = await start(['flease', 'hold', 'r', '--name', 'a', ...group, '--', ...command]);
   return {
     holder,
     [Symbol.asyncDispose]: async () => {
@@ -67,7 +67,7 @@ function watchmanOf({ pid }: Started): number {
 const LEASE = {
   ...{ resource: 'r', number: 1, leftMs: 60_000, isHeld: () => true, signal: new AbortController().signal },
   onRenewal: () => ({ [Symbol.dispose]: () => {} }),
-} as unknown as FleaseLease;
+} as unknown as Lease;
 
 describe('a command that is to run under a lease', () => {
   it('is said not to start if its arguments are more than the system allows', async () => {

@@ -19,10 +19,10 @@
  * `LEASEHOLD_NUMBER` serves for that.
  */
 
-import type { FleaseLease } from 'leasehold/flease';
+import type { Lease } from 'leasehold/flease';
 import type { Logger } from 'leasehold/supervisor';
 import { type ResolvedFleaseDurations, exitCodeOf } from 'leasehold/internal';
-import { CommandEndedError, type Suspects } from './command-ended-error.ts';
+import { commandEnded, type Suspects } from './command-ended.ts';
 import { HeldProcess, wakefulnessFor } from './held-process.ts';
 import type { CommandSignals } from './signals.ts';
 import { startWatched } from './started-process.ts';
@@ -31,7 +31,7 @@ import { Watchman } from './watchman.ts';
 export interface HeldCommand {
   readonly command: string;
   readonly args: readonly string[];
-  readonly lease: FleaseLease;
+  readonly lease: Lease;
   /** Of the group. The notice is how long the command may take to end when the lease is over anyway. */
   readonly durations: ResolvedFleaseDurations;
   /** Members that may be why the lease was lost, although we did not listen for so long. */
@@ -44,7 +44,7 @@ export interface HeldCommand {
  * Resolves with the exit code of the command, as a shell would give.
  *
  * @throws {CommandError} if the command does not start
- * @throws {CommandEndedError} if the lease was lost before the command had ended
+ * @throws {LeaseLostError} if the lease was lost before the command had ended
  */
 export async function runHeld(held: HeldCommand): Promise<number> {
   const { command, lease, durations, suspects, signals, logger } = held;
@@ -57,5 +57,5 @@ export async function runHeld(held: HeldCommand): Promise<number> {
   using running = new HeldProcess({ started, watchman, lease, durations, logger, wakefulness });
   const { end, lost } = await running.ended();
   if (lost === undefined) return exitCodeOf(end);
-  throw new CommandEndedError(command, { ...lost, suspects: suspects(lost.stoodStillMs) });
+  throw commandEnded(command, { ...lost, suspects: suspects(lost.stoodStillMs) });
 }

@@ -1,12 +1,12 @@
-import { LeaseEndedError } from 'leasehold/flease';
+import { leaseLost } from 'leasehold/internal';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { ChildEnd } from '../../../../leasehold/src/node/child.ts';
+import type { ChildEnd } from '../../../../leasehold/src/node/process/child.ts';
 import { createLogger } from '../logger.ts';
 import { recordedContext } from '../testing/recorded-context.ts';
 import { HeldProcess } from './held-process.ts';
 
 // In these a lease lasts 10 s, and is asked for again after 3; the process may take 1 s to end.
-const DURATIONS = { leaseMs: 10_000, renewAfterMs: 3_000, answerMs: 1_000, noticeMs: 1_000 };
+const DURATIONS = { leaseMs: 10_000, renewAfterMs: 3_000, answerTimeoutMs: 1_000, noticeMs: 1_000 };
 
 beforeEach(() => {
   vi.useFakeTimers({ now: 0 });
@@ -46,7 +46,7 @@ function held(hasKilled?: boolean) {
     renew: () => renewed(),
     lose: (leftMs: number) => {
       lease.leftMs = leftMs;
-      loss.abort(new LeaseEndedError('backup', 7, leftMs > 0 ? 'ending' : 'lapsed'));
+      loss.abort(leaseLost('backup', 7, leftMs > 0 ? 'ending' : 'lapsed'));
     },
     exits: (code: number) => end({ code, signal: undefined }),
     isKilled: () => end({ code: undefined, signal: 'SIGKILL' }),

@@ -17,10 +17,10 @@
  *    lease.
  */
 
-import type { FleaseLease } from 'leasehold/flease';
+import type { Lease } from 'leasehold/flease';
 import type { Logger } from 'leasehold/supervisor';
 import type { ResolvedFleaseDurations, ChildEnd } from 'leasehold/internal';
-import type { LostLease } from './command-ended-error.ts';
+import type { LostLease } from './command-ended.ts';
 import type { StartedProcess } from './started-process.ts';
 import { Wakefulness } from './wakefulness.ts';
 import type { Watchman } from './watchman.ts';
@@ -28,8 +28,11 @@ import type { Watchman } from './watchman.ts';
 export interface HeldProcessOptions {
   readonly started: Pick<StartedProcess, 'command' | 'pid' | 'ended' | 'kill'>;
   readonly watchman: Pick<Watchman, 'allow' | 'end'>;
-  readonly lease: Pick<FleaseLease, 'resource' | 'number' | 'signal' | 'leftMs' | 'isHeld' | 'onRenewal'>;
-  readonly durations: Pick<ResolvedFleaseDurations, 'noticeMs' | 'leaseMs' | 'renewAfterMs' | 'answerMs'>;
+  readonly lease: Pick<Lease, 'resource' | 'number' | 'signal' | 'leftMs' | 'isHeld' | 'onRenewal'>;
+  readonly durations: Pick<
+    ResolvedFleaseDurations,
+    'noticeMs' | 'leaseMs' | 'renewAfterMs' | 'answerTimeoutMs'
+  >;
   readonly logger: Logger;
   /** The detector of standstills, from its start on. @default since now */
   readonly wakefulness?: Wakefulness | undefined;
@@ -55,9 +58,9 @@ type State =
 export const wakefulnessFor = ({
   leaseMs,
   renewAfterMs,
-  answerMs,
+  answerTimeoutMs,
 }: HeldProcessOptions['durations']): Wakefulness =>
-  new Wakefulness({ leaseMs, renewalMs: renewAfterMs + answerMs });
+  new Wakefulness({ leaseMs, renewalMs: renewAfterMs + answerTimeoutMs });
 
 export class HeldProcess implements Disposable {
   readonly #options: HeldProcessOptions;

@@ -8,35 +8,35 @@ const PEERS = 'ada=10.0.0.1:7500,ben=10.0.0.2:7500';
 describe('the identity of a member and its peers', () => {
   it('is said by options, in the words of joinFlease', () => {
     const options = {
-      id: 'ada',
+      name: 'ada',
       peers: PEERS,
       lease: 5_000,
-      skew: 100,
-      view: 2,
-      before: 'ada=10.0.0.1:7500',
+      clockSkew: 100,
+      peersVersion: 2,
+      peersBefore: 'ada=10.0.0.1:7500',
     };
     expect(joinOptionsOf(recordedContext(), options)).toMatchObject({
-      ...{ id: 'ada', peers: { ada: '10.0.0.1:7500', ben: '10.0.0.2:7500' }, leaseMs: 5_000 },
-      ...{ clockSkewMs: 100, view: 2, before: { ada: '10.0.0.1:7500' } },
+      ...{ name: 'ada', peers: { ada: '10.0.0.1:7500', ben: '10.0.0.2:7500' }, leaseMs: 5_000 },
+      ...{ clockSkewMs: 100, peersVersion: 2, peersBefore: { ada: '10.0.0.1:7500' } },
     });
   });
 
   it('is said by the environment, unless an option says otherwise', () => {
-    const environment = { LEASEHOLD_FLEASE_PEERS: PEERS, LEASEHOLD_FLEASE_ID: 'ada' };
+    const environment = { LEASEHOLD_FLEASE_PEERS: PEERS, LEASEHOLD_FLEASE_NAME: 'ada' };
     const context = recordedContext({ environment });
-    expect(joinOptionsOf(context, {})).toMatchObject({ id: 'ada', peers: { ben: '10.0.0.2:7500' } });
-    expect(joinOptionsOf(context, { id: 'ben' }).id).toBe('ben');
+    expect(joinOptionsOf(context, {})).toMatchObject({ name: 'ada', peers: { ben: '10.0.0.2:7500' } });
+    expect(joinOptionsOf(context, { name: 'ben' }).name).toBe('ben');
   });
 
   it.each([
-    [{}, 'who is in the group?'],
+    [{}, 'who is in the cell?'],
     [{ peers: PEERS }, 'which of ada, ben is this?'],
-    [{ peers: PEERS, id: 'cyd' }, '"cyd" is not among the peers, which are ada, ben'],
-    [{ peers: '10.0.0.1:7500', id: 'ada' }, 'is no member with its address'],
-    [{ peers: 'ada=', id: 'ada' }, 'is no member with its address'],
-    [{ peers: 'ada=a:1,ada=b:1', id: 'ada' }, 'has "ada" twice'],
-    [{ peers: PEERS, id: 'ada', ca: 'ca.pem', key: 'key.pem' }, 'and --cert is missing'],
-    [{ peers: PEERS, id: 'ada', cert: 'cert.pem' }, 'and --ca and --key are missing'],
+    [{ peers: PEERS, name: 'cyd' }, '"cyd" is not among the peers, which are ada, ben'],
+    [{ peers: '10.0.0.1:7500', name: 'ada' }, 'is no member with its address'],
+    [{ peers: 'ada=', name: 'ada' }, 'is no member with its address'],
+    [{ peers: 'ada=a:1,ada=b:1', name: 'ada' }, 'has "ada" twice'],
+    [{ peers: PEERS, name: 'ada', ca: 'ca.pem', key: 'key.pem' }, 'and --cert is missing'],
+    [{ peers: PEERS, name: 'ada', cert: 'cert.pem' }, 'and --ca and --key are missing'],
   ])('is complained of, with what would be right: %o', (options, complaint) => {
     expect(() => joinOptionsOf(recordedContext(), options)).toThrow(UsageError);
     expect(() => joinOptionsOf(recordedContext(), options)).toThrow(complaint);
@@ -44,7 +44,7 @@ describe('the identity of a member and its peers', () => {
 
   it('comes with certificates, if they are named', () => {
     const tls = { ca: 'ca.pem', cert: 'cert.pem', key: 'key.pem' };
-    expect(joinOptionsOf(recordedContext(), { peers: PEERS, id: 'ada', ...tls }).tls).toEqual(tls);
+    expect(joinOptionsOf(recordedContext(), { peers: PEERS, name: 'ada', ...tls }).tls).toEqual(tls);
   });
 
   it('may have spaces, a comma at the end, and addresses of IPv6', () => {
@@ -53,7 +53,7 @@ describe('the identity of a member and its peers', () => {
 });
 
 describe('where to tell how it is', () => {
-  const ADA = { id: 'ada', peers: { ada: '10.0.0.1:7500' } };
+  const ADA = { name: 'ada', peers: { ada: '10.0.0.1:7500' } };
 
   it.each([
     ['7501', { host: '127.0.0.1', port: 7501 }],

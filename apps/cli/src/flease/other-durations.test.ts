@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isCertain, isLikely, OtherDurationsError } from './other-durations.ts';
+import { isCertain, isLikely, otherDurations } from './other-durations.ts';
 
 const MEMBERS = ['a', 'b', 'c', 'd', 'e'];
 const OTHER = { leaseMs: 10_000, clockSkewMs: 500 };
@@ -9,10 +9,10 @@ const OTHER = { leaseMs: 10_000, clockSkewMs: 500 };
  */
 const found = (fine: string, others: string) => ({
   ...{ leaseMs: 1_500, clockSkewMs: 100 },
-  peers: ['b', 'c', 'd', 'e'].map((id) => ({
-    id,
-    connected: fine.includes(id) || others.includes(id),
-    otherDurations: others.includes(id) ? OTHER : undefined,
+  peers: ['b', 'c', 'd', 'e'].map((name) => ({
+    name,
+    connected: fine.includes(name) || others.includes(name),
+    otherDurations: others.includes(name) ? OTHER : undefined,
   })),
 });
 
@@ -45,10 +45,13 @@ describe('members with other durations', () => {
   });
 
   it('are named, with what each has', () => {
-    const error = new OtherDurationsError(found('e', 'b'));
+    const error = otherDurations(found('e', 'b'));
     expect(error.message).toBe(
-      'no majority can agree with this member, which has --lease 1500ms --skew 100ms: b has --lease 10000ms --skew 500ms; both must be the same everywhere',
+      'no majority can agree with this member, which has --lease 1500ms --clock-skew 100ms: b has --lease 10000ms --clock-skew 500ms; both must be the same everywhere',
     );
-    expect(error).toMatchObject({ leaseMs: 1_500, clockSkewMs: 100, others: new Map([['b', OTHER]]) });
+    expect(error).toMatchObject({
+      code: 'CONFIG_MISMATCH',
+      details: { leaseMs: 1_500, clockSkewMs: 100, others: { b: OTHER } },
+    });
   });
 });

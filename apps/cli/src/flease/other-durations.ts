@@ -6,8 +6,8 @@
  * end of the waiting time less is enough: all present members have other durations.
  */
 
-import { type Flease, type FleaseStatus, LeaseholdError } from 'leasehold/flease';
-import { majorityOf } from 'leasehold/internal';
+import type { FleaseMember, FleaseStatus } from 'leasehold/flease';
+import { majorityOf, RefusedError } from 'leasehold/internal';
 import { pause } from '../event-stream.ts';
 
 const LOOK_EVERY_MS = 500;
@@ -15,41 +15,28 @@ const LOOK_EVERY_MS = 500;
 type Durations = Pick<FleaseStatus, 'leaseMs' | 'clockSkewMs'>;
 
 type Status = Durations & {
-  readonly peers: readonly Pick<FleaseStatus['peers'][number], 'id' | 'connected' | 'otherDurations'>[];
+  readonly peers: readonly Pick<FleaseStatus['peers'][number], 'name' | 'connected' | 'otherDurations'>[];
 };
 
-const flags = ({ leaseMs, clockSkewMs }: Durations): string => `--lease ${leaseMs}ms --skew ${clockSkewMs}ms`;
+const flags = ({ leaseMs, clockSkewMs }: Durations): string =>
+  `--lease ${leaseMs}ms --clock-skew ${clockSkewMs}ms`;
 
-/** The others were started with another lease or skew. Start all of them with the same. */
-export class OtherDurationsError extends LeaseholdError {
-  override readonly name = 'OtherDurationsError';
-  readonly code = 'OTHER_DURATIONS';
-  readonly retryable = false;
-  /** Of this member. */
-  readonly leaseMs: number;
-  readonly clockSkewMs: number;
-  /** Of each member that has not the same. */
-  readonly others: ReadonlyMap<string, Durations>;
-
-  constructor({ peers, leaseMs, clockSkewMs }: Status) {
-    const others = new Map(
-      peers.flatMap(({ id, otherDurations }) =>
-        otherDurations === undefined ? [] : [[id, otherDurations] as const],
-      ),
-    );
-    const each = [...others].map(([id, durations]) => `${id} has ${flags(durations)}`);
-    super(
-      `no majority can agree with this member, which has ${flags({ leaseMs, clockSkewMs })}: ${each.join(', ')}; both must be the same everywhere`,
-    );
-    this.leaseMs = leaseMs;
-    this.clockSkewMs = clockSkewMs;
-    this.others = others;
-  }
+/** The others were started with another lease or skew. Start all of them with the same. `details` has the durations of each. */
+export function otherDurations({ peers, leaseMs, clockSkewMs }: Status): RefusedError {
+  const others = peers.flatMap(({ name, otherDurations: its }) =>
+    its === undefined ? [] : [[name, its] as const],
+  );
+  const each = others.map(([name, durations]) => `${name} has ${flags(durations)}`);
+  return new RefusedError(
+    'CONFIG_MISMATCH',
+    `no majority can agree with this member, which has ${flags({ leaseMs, clockSkewMs })}: ${each.join(', ')}; both must be the same everywhere`,
+    { module: 'flease', details: { leaseMs, clockSkewMs, others: Object.fromEntries(others) } },
+  );
 }
 
 /** Whether we have no majority because of these members, even if all others come. */
 export function isCertain({ peers }: Status, members: readonly string[]): boolean {
-  const others = apart(peers).filter(({ id }) => members.includes(id));
+  const others = apart(peers).filter(({ name }) => members.includes(name));
   return members.length - others.length < majorityOf(members.length);
 }
 
@@ -65,13 +52,13 @@ const apart = (peers: Status['peers']): Status['peers'] =>
 
 /** Tells once that the case is certain, unless the signal aborts before. */
 export async function tellOfOtherDurations(
-  group: Flease,
+  member: FleaseMember,
   members: readonly string[],
   signal: AbortSignal,
-  tell: (error: OtherDurationsError) => void,
+  tell: (error: RefusedError) => void,
 ): Promise<void> {
   for (; !signal.aborted; await pause(LOOK_EVERY_MS, signal)) {
-    const status = group.status();
-    if (isCertain(status, members)) return tell(new OtherDurationsError(status));
+    const status = member.status();
+    if (isCertain(status, members)) return tell(otherDurations(status));
   }
 }

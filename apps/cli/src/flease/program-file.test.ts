@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { CommandError } from 'leasehold/supervisor';
+import { CommandError } from 'leasehold/internal';
 import { afterAll, describe, expect, it } from 'vitest';
 import { type Environment, isProgram, whyNotStarted } from './program-file.ts';
 

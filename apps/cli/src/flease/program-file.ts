@@ -9,7 +9,7 @@
  */
 
 import { accessSync, closeSync, constants, openSync, readSync, statSync } from 'node:fs';
-import { CommandError } from 'leasehold/supervisor';
+import { CommandError } from 'leasehold/internal';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 

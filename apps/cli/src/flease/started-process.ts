@@ -15,7 +15,7 @@
 
 import type { ChildProcess } from 'node:child_process';
 import process from 'node:process';
-import type { FleaseLease } from 'leasehold/flease';
+import type { Lease } from 'leasehold/flease';
 import type { Logger } from 'leasehold/supervisor';
 import {
   type ChildEnd,
@@ -31,7 +31,7 @@ import type { Watchman } from './watchman.ts';
 export interface Start {
   readonly command: string;
   readonly args: readonly string[];
-  readonly lease: FleaseLease;
+  readonly lease: Lease;
   readonly logger: Logger;
 }
 

@@ -6,16 +6,10 @@
  * port is tried before. In between another process may take the port, and that error is reported then.
  */
 
-import {
-  type Flease,
-  type FleaseServer,
-  type JoinFleaseOptions,
-  PortInUseError,
-  serveFlease,
-  type ServeFleaseOptions,
-  silent,
-} from 'leasehold/flease';
-import { checkAddress, serveHttp, type Address } from 'leasehold/internal';
+import { type FleaseMember, type JoinFleaseOptions, type Logger, silent } from 'leasehold/flease';
+import type { StatusServer } from 'leasehold';
+import { checkAddress, PortInUseError, serveHttp, type Address } from 'leasehold/internal';
+import { type HttpPlace, serveAt } from '../serve-http.ts';
 
 /**
  * @param http undefined: nowhere
@@ -23,13 +17,14 @@ import { checkAddress, serveHttp, type Address } from 'leasehold/internal';
  * @throws {PortInUseError}
  */
 export async function tellOverHttp(
-  group: Flease,
-  http: ServeFleaseOptions | undefined,
+  member: FleaseMember,
+  http: HttpPlace | undefined,
+  logger: Logger,
   advice: string,
-): Promise<FleaseServer | undefined> {
+): Promise<StatusServer | undefined> {
   if (http === undefined) return undefined;
   try {
-    return await serveFlease(group, http);
+    return await serveAt(member, http, logger);
   } catch (error) {
     throw error instanceof PortInUseError ? withAdvice(error, advice) : error;
   }
@@ -44,12 +39,12 @@ export async function tellOverHttp(
  */
 export async function refuseTakenHttp(
   http: Address | undefined,
-  { id, peers, listen }: Pick<JoinFleaseOptions, 'id' | 'peers' | 'listen'>,
+  { name, peers, listen }: Pick<JoinFleaseOptions, 'name' | 'peers' | 'listen'>,
   advice: string,
 ): Promise<void> {
   const taken = http && (await takenAt(http));
   if (taken === undefined) return;
-  const own = checkAddress(listen === undefined ? `peers.${id}` : 'listen', listen ?? peers[id]);
+  const own = checkAddress(listen === undefined ? `peers.${name}` : 'listen', listen ?? peers[name]);
   if ((await takenAt(own)) !== undefined) return;
   throw withAdvice(taken, advice);
 }

@@ -1,16 +1,17 @@
 /**
- * The lines for a person who waits for a lease: the holder, or the missing members of the group. Each line once, until
+ * The lines for a person who waits for a lease: the holder, or the missing members of the member. Each line once, until
  * the state changes.
  */
 
-import { type Flease, type Logger, NoMajorityError } from 'leasehold/flease';
+import type { FleaseMember, Logger } from 'leasehold/flease';
+import { isNoMajority } from 'leasehold/internal';
 import { pause } from '../event-stream.ts';
 
 const LOOK_EVERY_MS = 2_000;
 
 /** Until the signal aborts. */
 export async function tellWhoIsWaitedFor(
-  group: Flease,
+  member: FleaseMember,
   resource: string,
   logger: Logger,
   signal: AbortSignal,
@@ -24,19 +25,19 @@ export async function tellWhoIsWaitedFor(
   };
   while (!signal.aborted) {
     try {
-      await group.ready(signal);
-      const held = await group.holder(resource);
+      await member.ready({ signal });
+      const held = await member.holder(resource);
       missing.clear();
       if (held === undefined) told = '';
-      else if (held.holder === group.id) tell('we', 'waiting: this member has it already', { resource });
+      else if (held.holder === member.name) tell('we', 'waiting: this member has it already', { resource });
       else {
         const { holder, number } = held;
         tell(`held ${number}`, `waiting for ${holder}, which has it`, { resource, holder, number });
       }
     } catch (error) {
       if (signal.aborted) return;
-      if (!(error instanceof NoMajorityError)) throw error;
-      for (const member of error.reasons.keys()) missing.add(member);
+      if (!isNoMajority(error)) throw error;
+      for (const member of Object.keys(error.details.reasons)) missing.add(member);
       tell(`missing ${[...missing].join()}`, `waiting: ${error.message}`, { resource });
     }
     await pause(LOOK_EVERY_MS, signal);

@@ -2,32 +2,27 @@
  * A lease that a command wants, until the lease is acquired, the time is over, or the command is no longer wanted:
  *
  *     member   ├── recovers ──────┤ ready
- *     asks                        ├── --wait ────────┤ given up: 75
+ *     asks                        ├── --timeout ────────┤ given up: 75
  *     says     ├── the holder, or missing members ───┤
  *
  * The recovery at the start does not count, because recovery takes the same time however free the lease is. The lines
  * in between are for a person; only peers with other durations end the waiting, because no waiting would help.
  */
 
-import {
-  type Flease,
-  type FleaseLease,
-  LeaseHeldError,
-  type Logger,
-  NoMajorityError,
-} from 'leasehold/flease';
-import { isLikely, OtherDurationsError, tellOfOtherDurations } from './other-durations.ts';
+import type { FleaseMember, Lease, Logger, RefusedError } from 'leasehold/flease';
+import { isNoMajority, leaseHeld } from 'leasehold/internal';
+import { isLikely, otherDurations, tellOfOtherDurations } from './other-durations.ts';
 import type { CommandSignals } from './signals.ts';
 import { tellWhoIsWaitedFor } from './waiting.ts';
 
 export interface WantedLease {
-  readonly group: Flease;
+  readonly member: FleaseMember;
   readonly resource: string;
   readonly members: readonly string[];
   /** How long a member that starts recovers. */
   readonly recoveryMs: number;
   /** Counted from when the member is ready; 0: ask once; undefined: no limit. */
-  readonly waitMs: number | undefined;
+  readonly timeoutMs: number | undefined;
   readonly signals: CommandSignals;
   readonly logger: Logger;
 }
@@ -40,38 +35,38 @@ const ASKED_ONCE_MS = 1_000;
 /**
  * Undefined if somebody wanted the waiting to end.
  *
- * @throws {OtherDurationsError} if the others can never agree
- * @throws {LeaseHeldError} @throws {NoMajorityError} if the lease was not acquired in time
+ * @throws {RefusedError} `CONFIG_MISMATCH` if the others can never agree
+ * @throws {InUseError} `LEASE_HELD`, @throws {UnavailableError} `NO_MAJORITY` if the lease was not acquired in time
  */
-export async function acquired(wanted: WantedLease): Promise<FleaseLease | undefined> {
-  const { group, recoveryMs } = wanted;
+export async function acquired(wanted: WantedLease): Promise<Lease | undefined> {
+  const { member, recoveryMs } = wanted;
   const unwanted = wanted.signals.waiting;
   const vain = new AbortController();
   await using _ = telling(wanted, (error) => vain.abort(error));
   const stop = AbortSignal.any([unwanted, vain.signal]);
   try {
-    await takesPart(group, recoveryMs + LATE_MS, stop);
+    await takesPart(member, recoveryMs + LATE_MS, stop);
     const lease = await asked(wanted, stop);
     if (!unwanted.aborted) return lease;
     await lease.release();
     return undefined;
   } catch (error) {
     if (unwanted.aborted) return undefined;
-    const status = group.status();
-    throw error instanceof NoMajorityError && isLikely(status) ? new OtherDurationsError(status) : error;
+    const status = member.status();
+    throw isNoMajority(error) && isLikely(status) ? otherDurations(status) : error;
   }
 }
 
 /** Prints the lines, until disposed of, or until the lease is no longer wanted. */
 function telling(
-  { group, resource, members, waitMs, signals, logger }: WantedLease,
-  inVain: (error: OtherDurationsError) => void,
+  { member, resource, members, timeoutMs, signals, logger }: WantedLease,
+  inVain: (error: RefusedError) => void,
 ): AsyncDisposable {
   const over = new AbortController();
   const signal = AbortSignal.any([signals.waiting, over.signal]);
   const told = Promise.all([
-    waitMs === 0 ? undefined : tellWhoIsWaitedFor(group, resource, logger, signal),
-    tellOfOtherDurations(group, members, signal, inVain),
+    timeoutMs === 0 ? undefined : tellWhoIsWaitedFor(member, resource, logger, signal),
+    tellOfOtherDurations(member, members, signal, inVain),
   ]);
   return {
     [Symbol.asyncDispose]: async () => {
@@ -85,32 +80,32 @@ function telling(
  * Resolves when the member is ready; or when the member should be and is not, for example because of a wrong clock:
  * the request then fails with the reason.
  */
-async function takesPart(group: Flease, withinMs: number, signal: AbortSignal): Promise<void> {
+async function takesPart(member: FleaseMember, withinMs: number, signal: AbortSignal): Promise<void> {
   const late = AbortSignal.timeout(withinMs);
   try {
-    await group.ready(AbortSignal.any([signal, late]));
+    await member.ready({ signal: AbortSignal.any([signal, late]) });
   } catch (error) {
     if (!late.aborted || signal.aborted) throw error;
   }
 }
 
-const asked = ({ group, resource, waitMs }: WantedLease, signal: AbortSignal): Promise<FleaseLease> =>
-  waitMs === 0 ? askedOnce(group, resource, signal) : group.acquire(resource, { signal, waitMs });
+const asked = ({ member, resource, timeoutMs }: WantedLease, signal: AbortSignal): Promise<Lease> =>
+  timeoutMs === 0 ? askedOnce(member, resource, signal) : member.acquire(resource, { signal, timeoutMs });
 
 /**
  * Gives up as soon as another holder is known. Where that is not known, because others ask at the same time or have
  * only just been started, a moment makes the difference between one of them and nobody.
  *
- * @throws {LeaseHeldError}
+ * @throws {InUseError} `LEASE_HELD`
  */
-async function askedOnce(group: Flease, resource: string, signal: AbortSignal): Promise<FleaseLease> {
+async function askedOnce(member: FleaseMember, resource: string, signal: AbortSignal): Promise<Lease> {
   try {
-    const lease = await group.tryAcquire(resource);
+    const lease = await member.acquireIfFree(resource);
     if (lease !== undefined) return lease;
-    const held = await group.holder(resource);
-    if (held !== undefined) throw new LeaseHeldError(resource, held.holder, held.validUntil, 0);
+    const held = await member.holder(resource);
+    if (held !== undefined) throw leaseHeld(resource, held.holder, held.validUntil, 0);
   } catch (error) {
-    if (!(error instanceof NoMajorityError)) throw error;
+    if (!isNoMajority(error)) throw error;
   }
-  return group.acquire(resource, { signal, waitMs: ASKED_ONCE_MS });
+  return member.acquire(resource, { signal, timeoutMs: ASKED_ONCE_MS });
 }

@@ -4,7 +4,7 @@
  */
 
 import { Command } from 'commander';
-import type { StatusHead } from 'leasehold/internal';
+import type { StatusHead } from '../answers.ts';
 import { type Context, interruption } from '../context.ts';
 import { followStream } from '../event-stream.ts';
 import { jsonOption, withExamples } from '../options.ts';
@@ -22,7 +22,7 @@ export interface WatchedEvent {
 
 export interface ServiceWords<Status extends StatusHead, Event extends WatchedEvent> {
   readonly respondent: Respondent;
-  /** The words before `status` and `watch`: `group`. */
+  /** The words before `status` and `watch`: `membership`. */
   readonly group: string;
   /** @default a line for each field */
   lines?(status: Status): readonly string[];
@@ -48,7 +48,7 @@ export function serviceStatusCommand<Status extends StatusHead, Event extends Wa
     });
   return withExamples(command, context, [
     [`${group} status`, `a ${respondent.who} on this machine`],
-    [`${group} status --http 10.0.0.2:${respondent.usualPort} --json`, 'another one, for programs'],
+    [`${group} status --at 10.0.0.2:${respondent.usualPort} --json`, 'another one, for programs'],
   ]);
 }
 
@@ -88,13 +88,13 @@ async function watch<Status extends StatusHead, Event extends WatchedEvent>(
 
 /** A line for each field; a list of objects becomes a table below. */
 export function statusLines(status: StatusHead): readonly string[] {
-  const { service, version, isReady, whyNotReady, ...rest } = status;
+  const { module, instance, version, isReady, whyNotReady, ...rest } = status;
   const fields = Object.entries(rest);
   const width = Math.max(8, ...fields.map(([name]) => name.length));
   const single = fields.filter(([, value]) => !isTable(value));
   const tables = fields.flatMap(([name, value]) => (isTable(value) ? [[name, value] as const] : []));
   return [
-    `${service} ${version}, ${isReady ? 'ready' : `not ready: ${whyNotReady}`}`,
+    `${module} ${instance}, ${version}, ${isReady ? 'ready' : `not ready: ${whyNotReady}`}`,
     ...single.map(([name, value]) => `  ${name.padEnd(width)}  ${cell(name, value)}`),
     ...tables.flatMap(([name, rows]) => ['', `${name}:`, ...tableOf(rows)]),
   ];

@@ -8,7 +8,7 @@ import { writeJson, writeLines } from '../output.ts';
 export const connectionLines =
   (
     { err }: Context,
-    { url }: HttpApi,
+    api: HttpApi,
     {
       json,
       facts = {},
@@ -21,6 +21,7 @@ export const connectionLines =
     },
   ): NonNullable<StreamOptions['onState']> =>
   (connection, why) => {
+    const { url } = api; // Of several, the one that is asked now.
     if (json) writeJson(err, { atMs: Date.now(), ...facts, connection, ...(why && { why: why.message }) });
     else writeLines(err, [connection === 'lost' ? `Lost the connection to ${url}; trying again …` : back]);
   };

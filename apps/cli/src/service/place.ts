@@ -6,22 +6,21 @@ import type { Context } from '../context.ts';
 import type { Respondent } from '../respondents.ts';
 
 export interface PlaceOption {
-  readonly http?: string;
+  readonly at?: string;
 }
 
 export const placeOption = ({ who, variable, usualPort }: Respondent): Option =>
   new Option(
-    '--http <address>',
+    '--at <address>',
     `the HTTP address of a ${who}, as ${usualPort} or host:${usualPort} (default: ${variable}, or 127.0.0.1:${usualPort})`,
   );
 
 /** @throws {UsageError} */
 export function serviceApi(
   { environment, calledAs }: Context,
-  { http }: PlaceOption,
+  { at }: PlaceOption,
   respondent: Respondent,
 ): HttpApi {
-  const place = http ?? (environment[respondent.variable] || `127.0.0.1:${respondent.usualPort}`);
-  const address = /^\d+$/.test(place) ? `127.0.0.1:${place}` : place;
-  return new HttpApi(parseApi(address, respondent), calledAs, respondent);
+  const place = at ?? (environment[respondent.variable] || `127.0.0.1:${respondent.usualPort}`);
+  return new HttpApi(parseApi(place, respondent), calledAs, respondent);
 }

@@ -1,8 +1,10 @@
 /** For tests: the HTTP API of a Manager without a process, and commands that ask it. */
 
 import { serveHttp } from '../../../../leasehold/src/node/http/server.ts';
-import { apiRoutes } from '../../../../leasehold/src/pool/http/routes.ts';
-import type { ManagerToLookAt } from '../../../../leasehold/src/pool/http/source-script.ts';
+import {
+  apiRoutes,
+  type ManagerToLookAt,
+} from '../../../../leasehold/src/pool/shell/service/source-script.ts';
 import { silent } from '../../../../leasehold/src/runtime/logger.ts';
 import { runCli } from '../cli.ts';
 import { recordedContext } from './recorded-context.ts';
@@ -26,7 +28,7 @@ export async function served(manager: ManagerToLookAt): Promise<Served> {
     url: server.url,
     run: async (...argv) => {
       const context = recordedContext();
-      const code = await runCli([...argv, '--api', server.url], context);
+      const code = await runCli([...argv, '--at', server.url], context);
       return { code, printed: context.printed(), complained: context.complained() };
     },
     [Symbol.asyncDispose]: () => server.close(0),

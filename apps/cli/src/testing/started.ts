@@ -128,6 +128,15 @@ export interface ManagerPlace {
 export async function startManager(
   argv: readonly string[] = ['--memory', '--first-start'],
 ): Promise<{ readonly manager: Started; readonly place: ManagerPlace }> {
-  const manager = await start(['manager', '--port', '0', '--http-port', '0', '--json', ...argv]);
+  const manager = await start([
+    'manager',
+    'start',
+    '--listen',
+    '127.0.0.1:0',
+    '--http',
+    '0',
+    '--json',
+    ...argv,
+  ]);
   return { manager, place: await manager.json<ManagerPlace>('saying where it listens', () => true) };
 }

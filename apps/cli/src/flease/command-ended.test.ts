@@ -1,6 +1,7 @@
-import { type LeaseEnd, LeaseEndedError, type PeerStatus } from 'leasehold/flease';
+import type { LeaseEnd, LeaseLostError, PeerStatus } from 'leasehold/flease';
+import { leaseLost } from 'leasehold/internal';
 import { describe, expect, it } from 'vitest';
-import { CommandEndedError, type LostLease, suspectsOf } from './command-ended-error.ts';
+import { commandEnded, type LostLease, suspectsOf } from './command-ended.ts';
 
 const LEASE = { resource: 'backup', number: 7 };
 const AWAKE = { stoodStillMs: 0, hasOverslept: false };
@@ -11,17 +12,17 @@ const endedBy = (
   unheard: readonly string[] = [],
   problems: readonly string[] = [],
   wakefulness: Pick<LostLease, 'stoodStillMs' | 'hasOverslept'> = AWAKE,
-): CommandEndedError => {
-  const reason = new LeaseEndedError('backup', 7, how);
+): LeaseLostError => {
+  const reason = leaseLost('backup', 7, how);
   const suspects = { unheard, problems };
-  return new CommandEndedError('sh', { ...LEASE, reason, wasHeldToTheEnd, ...wakefulness, suspects });
+  return commandEnded('sh', { ...LEASE, reason, wasHeldToTheEnd, ...wakefulness, suspects });
 };
 
 /** Killed by whoever watches, although the lease is held. */
-const overdue = (wakefulness: Pick<LostLease, 'stoodStillMs' | 'hasOverslept'>): CommandEndedError => {
+const overdue = (wakefulness: Pick<LostLease, 'stoodStillMs' | 'hasOverslept'>): LeaseLostError => {
   const suspects = { unheard: ['ben for 4 s'], problems: [] };
   const kept = { ...LEASE, reason: undefined, wasHeldToTheEnd: true, suspects };
-  return new CommandEndedError('sh', { ...kept, ...wakefulness });
+  return commandEnded('sh', { ...kept, ...wakefulness });
 };
 
 describe('the last word of a command whose lease was lost', () => {
@@ -52,7 +53,7 @@ describe('the last word of a command whose lease was lost', () => {
 
   it('blames nobody else, if the lease was renewed and only we stood still', () => {
     const ended = overdue({ stoodStillMs: 5_200, hasOverslept: false });
-    expect(ended.how).toBe('stood-still');
+    expect(ended.details['how']).toBe('stood-still');
     expect(ended.message).toBe(
       'the lease on "backup" (number 7) was held, but this process stood still until the end that it had known of last, and "sh" ended while it still had it',
     );
@@ -60,7 +61,7 @@ describe('the last word of a command whose lease was lost', () => {
 
   it('does not say that we stood still, if nobody noticed that', () => {
     const ended = overdue(AWAKE);
-    expect([ended.how, ended.unheard]).toEqual(['overdue', []]);
+    expect([ended.details['how'], ended.details['unheard']]).toEqual(['overdue', []]);
     expect(ended.message).toBe(
       'the lease on "backup" (number 7) was held, but the process that watches was told of no renewal until the end that it knew of, and "sh" ended while it still had it',
     );
@@ -76,12 +77,12 @@ describe('the last word of a command whose lease was lost', () => {
         ['ada: acknowledges nothing'],
         overslept,
       );
-      expect([ended.how, ended.unheard]).toEqual(['stood-still', []]);
+      expect([ended.details['how'], ended.details['unheard']]).toEqual(['stood-still', []]);
       expect(ended.message).toBe(
         'the lease on "backup" (number 7) was not renewed in time, because this process stood still for about 5.2 s, and "sh" may have run past it',
       );
     }
-    expect(endedBy('clock', false, [], [], overslept).how).toBe('clock');
+    expect(endedBy('clock', false, [], [], overslept).details['how']).toBe('clock');
   });
 
   it('says nothing of a standstill that would have left the time to renew it', () => {
@@ -93,16 +94,19 @@ describe('the last word of a command whose lease was lost', () => {
 
   it('has all of that for programs, too', () => {
     expect(endedBy('lapsed', false, ['ben for 4 s'])).toMatchObject({
-      ...{ code: 'COMMAND_ENDED', command: 'sh', resource: 'backup', number: 7 },
-      ...{ how: 'lapsed', wasHeldToTheEnd: false, unheard: ['ben for 4 s'] },
+      code: 'LEASE_LOST',
+      details: {
+        ...{ command: 'sh', resource: 'backup', number: 7 },
+        ...{ how: 'lapsed', wasHeldToTheEnd: false, unheard: ['ben for 4 s'] },
+      },
     });
-    expect(endedBy('clock', false, ['ben for 4 s']).unheard).toEqual([]);
+    expect(endedBy('clock', false, ['ben for 4 s']).details['unheard']).toEqual([]);
   });
 });
 
 describe('members that were not heard from', () => {
-  const peer = (id: string, connected: boolean, heardAgoMs: number | undefined): PeerStatus => ({
-    ...{ id, connected, heardAgoMs, address: undefined, clockAheadMs: undefined, trouble: undefined },
+  const peer = (name: string, connected: boolean, heardAgoMs: number | undefined): PeerStatus => ({
+    ...{ name, connected, heardAgoMs, address: undefined, clockAheadMs: undefined, trouble: undefined },
     ...{ problem: undefined, otherDurations: undefined },
   });
 
@@ -131,7 +135,7 @@ describe('members that were not heard from', () => {
 
   it('are not those that speak, of which it is said once what else is the matter', () => {
     const problem = 'another process may have our id';
-    const there = ['ada', 'ben', 'cyd'].map((id) => ({ ...peer(id, true, 200), problem }));
+    const there = ['ada', 'ben', 'cyd'].map((name) => ({ ...peer(name, true, 200), problem }));
     const peers = [...there, peer('eve', false, undefined)];
     expect(suspectsOf({ peers, leaseMs: 10_000 })).toEqual({
       unheard: [],

@@ -1,20 +1,20 @@
 import { Command } from 'commander';
 import type { KeyAnswer } from '../answers.ts';
-import { type ApiOption, ManagerApi, poolPath } from '../api.ts';
+import { type AtOption, ManagerApi, poolPath } from '../api.ts';
 import type { Context } from '../context.ts';
-import { apiOption, jsonOption, withExamples } from '../options.ts';
+import { atOption, jsonOption, withExamples } from '../options.ts';
 import { type JsonOption, show, table } from '../output.ts';
 import { NOT_KNOWN_YET, waitingLines } from '../waiting.ts';
 
-export function lookupCommand(context: Context): Command {
-  const command = new Command('lookup')
+export function findCommand(context: Context): Command {
+  const command = new Command('find')
     .summary('Show the owners of keys')
     .description('Show the owners of keys.')
     .argument('<pool>', 'the pool')
     .argument('<keys...>', 'the keys; quote those with spaces')
-    .addOption(apiOption())
+    .addOption(atOption())
     .addOption(jsonOption())
-    .action(async (pool: string, keys: readonly string[], options: ApiOption & JsonOption) => {
+    .action(async (pool: string, keys: readonly string[], options: AtOption & JsonOption) => {
       const api = ManagerApi.of(context, options);
       const answers: KeyAnswer[] = [];
       for (const key of keys) {
@@ -25,9 +25,9 @@ export function lookupCommand(context: Context): Command {
       show(context, options, { pool, keys: answers }, () => keyLines(answers));
     });
   return withExamples(command, context, [
-    ['lookup presence alice', 'who owns alice'],
-    ['lookup presence alice bob', 'several at once'],
-    ["lookup documents '{team-7}/minutes' --json", 'keys with the same {tag} are together'],
+    ['pool find presence alice', 'who owns alice'],
+    ['pool find presence alice bob', 'several at once'],
+    ["pool find documents '{team-7}/minutes' --json", 'keys with the same {tag} are together'],
   ]);
 }
 

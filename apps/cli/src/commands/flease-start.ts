@@ -1,7 +1,7 @@
 import process from 'node:process';
 import { Command } from 'commander';
-import { DEFAULT_FLEASE_HTTP_PORT, joinFlease } from 'leasehold/flease';
-import { VERSION } from 'leasehold/manager';
+import { joinFlease } from 'leasehold/flease';
+import { STATUS_PORTS, VERSION } from 'leasehold/internal';
 import { aborted, type Context, interruption } from '../context.ts';
 import { UsageError } from '../failure.ts';
 import { inFlags } from '../flease/flags.ts';
@@ -11,19 +11,19 @@ import { createLogger, type LogFormat } from '../logger.ts';
 import { jsonOption, logOption, withExamples } from '../options.ts';
 import { type JsonOption, writeJson, writeLines } from '../output.ts';
 
-interface ServeOptions extends MemberOptions, JsonOption {
+interface StartOptions extends MemberOptions, JsonOption {
   readonly log?: LogFormat;
 }
 
-const DEFAULT_HTTP = `127.0.0.1:${DEFAULT_FLEASE_HTTP_PORT}`;
+const DEFAULT_HTTP = `127.0.0.1:${STATUS_PORTS.flease}`;
 
 const ADVICE = 'choose another port with --http <port>, or serve no status with --no-http';
 
-export function fleaseServeCommand(context: Context): Command {
-  const command = new Command('serve')
-    .summary('Run a member of a group, so that there is a majority')
+export function fleaseStartCommand(context: Context): Command {
+  const command = new Command('start')
+    .summary('Run a member of a cell, so that there is a majority')
     .description(
-      'Run a member that acquires nothing itself, so that the group has a majority: for machines on which no other member runs all the time, and to inspect the group with "flease status" and "flease watch". Ctrl-C closes it. Two processes must not have one --id: on a machine where "flease hold" is used as well, they are two members.',
+      'Run a member that acquires nothing itself, so that the cell has a majority: for machines on which no other member runs all the time, and to inspect the cell with "flease status" and "flease watch". Ctrl-C closes it. Two processes must not have one --name: on a machine where "flease hold" is used as well, they are two members.',
     );
   withMemberOptions(command)
     .option('--http <address>', 'serve status and metrics over HTTP here, as 7501 or host:7501', DEFAULT_HTTP)
@@ -34,15 +34,15 @@ export function fleaseServeCommand(context: Context): Command {
         'print where it listens as one line of JSON, and log JSON lines unless --log says otherwise',
       ),
     )
-    .action((options: ServeOptions) => inFlags(serve(context, options)));
+    .action((options: StartOptions) => inFlags(start(context, options)));
   refuseBoth(command, 'http', 'no-http');
   return withExamples(command, context, [
-    ['flease serve', 'id and peers by LEASEHOLD_FLEASE_ID and LEASEHOLD_FLEASE_PEERS'],
+    ['flease start', 'name and peers by LEASEHOLD_FLEASE_NAME and LEASEHOLD_FLEASE_PEERS'],
     [
-      'flease serve --id ada --peers ada=127.0.0.1:7500,ben=127.0.0.1:7510,cyd=127.0.0.1:7520',
+      'flease start --name ada --peers ada=127.0.0.1:7500,ben=127.0.0.1:7510,cyd=127.0.0.1:7520',
       'the first of three on this machine',
     ],
-    ['flease serve --http 7511', 'where another member has 7501 already'],
+    ['flease start --http 7511', 'where another member has 7501 already'],
   ]);
 }
 
@@ -59,7 +59,7 @@ function refuseBoth(command: Command, ...names: readonly string[]): void {
   }
 }
 
-async function serve(context: Context, options: ServeOptions): Promise<void> {
+async function start(context: Context, options: StartOptions): Promise<void> {
   using interrupted = interruption();
   const { out, calledAs } = context;
   out.goOnUnread();
@@ -67,17 +67,17 @@ async function serve(context: Context, options: ServeOptions): Promise<void> {
   const join = joinOptionsOf(context, options);
   const http = httpOf(options, join);
   await refuseTakenHttp(http, join, ADVICE);
-  await using group = await joinFlease({ ...join, logger });
-  await using server = await tellOverHttp(group, http && { ...http, logger }, ADVICE);
-  const address = join.listen ?? join.peers[group.id] ?? '';
+  await using member = await joinFlease({ ...join, logger });
+  await using server = await tellOverHttp(member, http, logger, ADVICE);
+  const address = join.listen ?? join.peers[member.name] ?? '';
   const url = server?.url ?? null;
   if (options.json) {
-    const { id, group: name } = group;
-    writeJson(out, { id, group: name, address, http: url, pid: process.pid, version: VERSION });
+    const { name, cell } = member;
+    writeJson(out, { name, cell, address, http: url, pid: process.pid, version: VERSION });
   } else {
-    const place = url === `http://${DEFAULT_HTTP}` ? '' : ` --http ${url?.replace('http://', '')}`;
+    const place = url === `http://${DEFAULT_HTTP}` ? '' : ` --at ${url?.replace('http://', '')}`;
     const lines = [
-      `Member ${group.id} of group ${group.group}, with ${Object.keys(join.peers).join(', ')}`,
+      `Member ${member.name} of cell ${member.cell}, with ${Object.keys(join.peers).join(', ')}`,
       `  members connect to   ${address}`,
       `  status and metrics   ${url ?? 'nowhere (--no-http)'}`,
       ...(url === null

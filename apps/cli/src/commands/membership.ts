@@ -1,42 +1,42 @@
 import { Command } from 'commander';
-import type { GroupRegistry, GroupStatus } from 'leasehold/membership';
-import type { StatusHead } from 'leasehold/internal';
+import type { GroupRegistry, GroupMemberStatus } from 'leasehold/membership';
+import type { StatusHead } from '../answers.ts';
 import type { Context } from '../context.ts';
 import { jsonOption, withExamples } from '../options.ts';
 import { counted, duration, type JsonOption, show, table } from '../output.ts';
 import { GROUP_SERVER } from '../respondents.ts';
 import { serviceStatusCommand, serviceWatchCommand } from '../service/commands.ts';
 import { type PlaceOption, placeOption, serviceApi } from '../service/place.ts';
-import { groupJoinCommand } from './group-join.ts';
-import { groupServeCommand } from './group-serve.ts';
+import { membershipConnectCommand } from './membership-connect.ts';
+import { membershipStartCommand } from './membership-start.ts';
 
 /** The longest that a send can take with any `--lease`: then it has failed, or a view has changed. */
 const SENT_WITHIN_MS = 600_000;
 
-const WORDS = { respondent: GROUP_SERVER, group: 'group', lines: statusLines };
+const WORDS = { respondent: GROUP_SERVER, group: 'membership', lines: statusLines };
 
-export function groupCommand(context: Context): Command {
-  const command = new Command('group')
+export function membershipCommand(context: Context): Command {
+  const command = new Command('membership')
     .summary('Servers that agree on which of them are there')
     .description(
-      'Servers that agree on which of them are there, and stop before the others go on without them. "serve" is one server, "join" one client; the others ask a running server.',
+      'Servers that agree on which of them are there, and stop before the others go on without them. "start" is one server, "connect" one client; the others ask a running server.',
     )
     .helpCommand('help [command]', 'print the help of a command')
     .enablePositionalOptions();
   for (const each of [
-    groupServeCommand(context),
-    groupJoinCommand(context),
+    membershipStartCommand(context),
+    membershipConnectCommand(context),
     serviceStatusCommand(context, WORDS),
-    serviceWatchCommand(context, { respondent: GROUP_SERVER, group: 'group' }),
+    serviceWatchCommand(context, { respondent: GROUP_SERVER, group: 'membership' }),
     sendCommand(context),
   ]) {
     command.addCommand(each);
   }
   return withExamples(command, context, [
-    ['group serve --name a --listen 127.0.0.1:7700 --peers b=127.0.0.1:7710', 'one of two servers'],
-    ['group join --name x --peers a=127.0.0.1:7700,b=127.0.0.1:7710', 'a client of the two'],
-    ['group status', 'the view, and how each peer is reached'],
-    ['group send --to b hello', 'answers when b has it'],
+    ['membership start --name a --peers a=127.0.0.1:7700,b=127.0.0.1:7710', 'one of two servers'],
+    ['membership connect --name x --servers 127.0.0.1:7700,127.0.0.1:7710', 'a client of the two'],
+    ['membership status', 'the view, and how each peer is reached'],
+    ['membership send --to b hello', 'answers when b has it'],
   ]);
 }
 
@@ -48,7 +48,7 @@ function sendCommand(context: Context): Command {
   const command = new Command('send')
     .summary('Send a text to a member, or to all')
     .description(
-      'Send a text from a running server ("group serve") to a member of its view, or to all other members. Ends when it is acknowledged.',
+      'Send a text from a running server ("membership start") to a member of its view, or to all other members. Ends when it is acknowledged.',
     )
     .argument('<text>', 'the message')
     .option('--to <name>', 'the member (default: all others)')
@@ -57,7 +57,10 @@ function sendCommand(context: Context): Command {
     .action(async (text: string, options: SendOptions) => {
       const query = new URLSearchParams(options.to === undefined ? { text } : { to: options.to, text });
       const api = serviceApi(context, options, GROUP_SERVER);
-      const answer = await api.post<{ delivered: string[] }>(`/v1/send?${query}`, SENT_WITHIN_MS);
+      const answer = await api.post<{ delivered: string[] }>(
+        await api.pathOf(`/send?${query}`),
+        SENT_WITHIN_MS,
+      );
       show(context, options, answer, () => [
         answer.delivered.length === 0
           ? 'There is no other member.'
@@ -65,8 +68,8 @@ function sendCommand(context: Context): Command {
       ]);
     });
   return withExamples(command, context, [
-    ['group send --to b hello', 'to one'],
-    ['group send hello --json', 'to all, for programs'],
+    ['membership send --to b hello', 'to one'],
+    ['membership send hello --json', 'to all, for programs'],
   ]);
 }
 
@@ -76,10 +79,10 @@ const STANDING = {
   none: 'may not act',
 } as const;
 
-function statusLines(status: GroupStatus & StatusHead): readonly string[] {
+function statusLines(status: GroupMemberStatus & StatusHead): readonly string[] {
   const {
     name,
-    group,
+    instance,
     state,
     stateForMs,
     standing,
@@ -92,10 +95,10 @@ function statusLines(status: GroupStatus & StatusHead): readonly string[] {
     registry,
   } = status;
   return [
-    `Server ${name} of group ${group} ${STANDING[standing]}`,
+    `Server ${name} of group ${instance} ${STANDING[standing]}`,
     `  view         ${view === null || view === undefined ? 'none' : `${view.id}: ${view.members.join(', ')}`}`,
     `  clients      ${view?.clients.length ?? 0} in the view, ${attachedClients} attached here`,
-    `  state        ${state} for ${duration(stateForMs)}; ${counted(counters.views, 'view')}, ${counted(counters.panics, 'panic')}`,
+    `  state        ${state} for ${duration(stateForMs)}; ${counted(counters.views, 'view')}, ${counted(counters.noViews, 'time')} without one`,
     `  lease        ${duration(leaseMs)}`,
     ...(registry === null || registry === undefined ? [] : registryLines(registry)),
     '',
@@ -128,7 +131,7 @@ function registryLines({ members, prefix, isRegistered, registered, problem }: G
   ];
 }
 
-type GroupNode = GroupStatus['graph'][number];
+type GroupNode = GroupMemberStatus['graph'][number];
 
 /** The links that both ends list. The last record of a server that is gone still lists links. */
 function linksOf({ name, links, hasLeft }: GroupNode, graph: readonly GroupNode[]): string {

@@ -3,7 +3,8 @@
  * command can have overlapped with the next holder's command, and which members of the group to look after.
  */
 
-import { type FleaseStatus, type LeaseEnd, LeaseEndedError, LeaseholdError } from 'leasehold/flease';
+import type { FleaseStatus, LeaseEnd } from 'leasehold/flease';
+import { endOfLease, LeaseLostError } from 'leasehold/internal';
 import { duration } from '../output.ts';
 
 export interface LostLease {
@@ -46,53 +47,38 @@ const HOW: Readonly<Record<Exclude<CommandEnd, 'stood-still'>, string>> = {
   overdue: 'was held, but the process that watches was told of no renewal until the end that it knew of',
 };
 
-/** The command was ended, because the lease had ended, or might have. */
-export class CommandEndedError extends LeaseholdError {
-  override readonly name = 'CommandEndedError';
-  readonly code = 'COMMAND_ENDED';
-  readonly retryable = true;
-  readonly command: string;
-  readonly resource: string;
-  readonly number: number;
-  readonly how: CommandEnd;
-  /**
-   * Whether the lease was still held when the command had ended: if not, the command may have overlapped with the next
-   * holder's.
-   */
-  readonly wasHeldToTheEnd: boolean;
-  /** Members that may be the cause, each with the time since that member was heard. */
-  readonly unheard: readonly string[];
-
-  constructor(command: string, lost: LostLease) {
-    const { resource, number, wasHeldToTheEnd, reason } = lost;
-    const how = howOf(lost);
-    const { unheard, problems } = isUnrenewed(how) ? lost.suspects : NOBODY;
-    const silence =
-      unheard.length > 0
-        ? `not heard from: ${unheard.join(', ')}`
-        : 'too few members confirmed the renewal in time';
-    const why = isUnrenewed(how) ? [silence, ...problems] : [];
-    const held = wasHeldToTheEnd ? 'ended while it still had it' : 'may have run past it';
-    const what = `the lease on ${JSON.stringify(resource)} (number ${number}) ${how === 'stood-still' ? standstill(lost) : HOW[how]}`;
-    super([`${what}, and "${command}" ${held}`, ...why].join('; '), { cause: reason });
-    this.command = command;
-    this.resource = resource;
-    this.number = number;
-    this.how = how;
-    this.wasHeldToTheEnd = wasHeldToTheEnd;
-    this.unheard = unheard;
-  }
+/**
+ * The command was ended, because the lease had ended, or might have. `details` has `wasHeldToTheEnd`: if the lease was not held
+ * any more when the command had ended, the command may have overlapped with the next holder's; and `unheard`: members that may be the
+ * cause, each with the time since that member was heard.
+ */
+export function commandEnded(command: string, lost: LostLease): LeaseLostError {
+  const { resource, number, wasHeldToTheEnd, reason } = lost;
+  const how = howOf(lost);
+  const { unheard, problems } = isUnrenewed(how) ? lost.suspects : NOBODY;
+  const silence =
+    unheard.length > 0
+      ? `not heard from: ${unheard.join(', ')}`
+      : 'too few members confirmed the renewal in time';
+  const why = isUnrenewed(how) ? [silence, ...problems] : [];
+  const held = wasHeldToTheEnd ? 'ended while it still had it' : 'may have run past it';
+  const what = `the lease on ${JSON.stringify(resource)} (number ${number}) ${how === 'stood-still' ? standstill(lost) : HOW[how]}`;
+  return new LeaseLostError('LEASE_LOST', [`${what}, and "${command}" ${held}`, ...why].join('; '), {
+    ...{ module: 'flease', cause: reason },
+    details: { command, resource, number, how, wasHeldToTheEnd, unheard },
+  });
 }
 
 function howOf({ reason, stoodStillMs, hasOverslept }: LostLease): CommandEnd {
-  if (!(reason instanceof LeaseEndedError)) return stoodStillMs > 0 ? 'stood-still' : 'overdue';
-  return hasOverslept && isUnrenewed(reason.how) ? 'stood-still' : reason.how;
+  const how = endOfLease(reason);
+  if (how === undefined) return stoodStillMs > 0 ? 'stood-still' : 'overdue';
+  return hasOverslept && isUnrenewed(how) ? 'stood-still' : how;
 }
 
 const isUnrenewed = (how: CommandEnd): boolean => how === 'ending' || how === 'lapsed';
 
 const standstill = ({ reason, stoodStillMs }: LostLease): string =>
-  reason instanceof LeaseEndedError
+  endOfLease(reason) !== undefined
     ? `was not renewed in time, because this process stood still for about ${duration(stoodStillMs)}`
     : 'was held, but this process stood still until the end that it had known of last';
 
@@ -114,15 +100,15 @@ export function suspectsOf(
   const unheard: string[] = [];
   let hasSomebodyFallenSilent = false;
   const problems = new Map<string, string[]>();
-  for (const { id, connected, heardAgoMs, problem } of peers) {
-    if (heardAgoMs === undefined) unheard.push(`${id} at all`);
+  for (const { name, connected, heardAgoMs, problem } of peers) {
+    if (heardAgoMs === undefined) unheard.push(`${name} at all`);
     else if (!connected || heardAgoMs - deafForMs >= leaseMs * UNHEARD_FOR_LEASES) {
-      unheard.push(`${id} for ${duration(heardAgoMs)}`);
+      unheard.push(`${name} for ${duration(heardAgoMs)}`);
       hasSomebodyFallenSilent = true;
-    } else if (problem !== undefined) problems.set(problem, [...(problems.get(problem) ?? []), id]);
+    } else if (problem !== undefined) problems.set(problem, [...(problems.get(problem) ?? []), name]);
   }
   return {
     unheard: hasSomebodyFallenSilent ? unheard : [],
-    problems: [...problems].map(([problem, ids]) => `${ids.join(', ')}: ${problem}`),
+    problems: [...problems].map(([problem, names]) => `${names.join(', ')}: ${problem}`),
   };
 }

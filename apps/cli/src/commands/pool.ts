@@ -1,30 +1,54 @@
 import { Command } from 'commander';
 import type { PoolsAnswer, RemovePoolAnswer } from '../answers.ts';
-import { type ApiOption, ManagerApi, poolPath } from '../api.ts';
+import { type AtOption, ManagerApi, poolPath } from '../api.ts';
 import type { Context } from '../context.ts';
-import { apiOption, jsonOption, withExamples } from '../options.ts';
+import { atOption, jsonOption, withExamples } from '../options.ts';
 import { type JsonOption, percent, show, table } from '../output.ts';
+import { explainCommand } from './explain.ts';
+import { findCommand } from './find.ts';
+import { poolStatusCommand } from './status.ts';
+import { poolWatchCommand } from './watch.ts';
 import { NOT_KNOWN_YET, waitingLines } from '../waiting.ts';
 
 /** A log that is slow, or an etcd without a majority. */
 const REMOVED_WITHIN_MS = 15_000;
 
-export function poolsCommand(context: Context): Command {
-  const command = new Command('pools')
+export function poolCommand(context: Context): Command {
+  const command = new Command('pool')
+    .summary('Ask a Manager about pools, owners and keys')
+    .description(
+      'Ask a Manager about pools: their owners, the owner of a key and why, what moves and what is lost.',
+    );
+  for (const verb of [
+    listCommand(context),
+    poolStatusCommand(context),
+    findCommand(context),
+    explainCommand(context),
+    poolWatchCommand(context),
+    removePoolCommand(context),
+  ])
+    command.addCommand(verb);
+  return withExamples(command, context, [
+    ['pool list', 'all pools'],
+    ['pool find presence alice', 'who owns alice'],
+    ['pool watch presence', 'who joins, what moves and what is lost'],
+  ]);
+}
+
+function listCommand(context: Context): Command {
+  const command = new Command('list')
     .summary('List the pools')
     .description('List the pools of a Manager.')
-    .enablePositionalOptions() // What stands behind "remove" is for it.
-    .addOption(apiOption())
+    .addOption(atOption())
     .addOption(jsonOption())
-    .action(async (options: ApiOption & JsonOption) => {
+    .action(async (options: AtOption & JsonOption) => {
       const api = ManagerApi.of(context, options);
-      const answer = await api.get<PoolsAnswer>('/v1/pools');
+      const answer = await api.get<PoolsAnswer>('/v1/pool');
       show(context, options, answer, () => poolLines(answer));
     });
-  command.addCommand(removePoolCommand(context));
   return withExamples(command, context, [
-    ['pools', 'all pools, their owners, and how much of the ring has no owner'],
-    ['pools --json', 'the same for a program'],
+    ['pool list', 'all pools, their owners, and how much of the ring has no owner'],
+    ['pool list --json', 'the same for a program'],
   ]);
 }
 
@@ -35,16 +59,16 @@ function removePoolCommand(context: Context): Command {
       'Remove everything that the log has of a pool. It is refused while owners are in it (POOL_IN_USE): stop them first, or wait until the hold of a dead one is over. Look-ups of the pool are told that everything is lost. A pool that is declared, or that somebody joins again, begins anew; lease numbers go on growing.',
     )
     .argument('<pool>', 'the pool')
-    .addOption(apiOption())
+    .addOption(atOption())
     .addOption(jsonOption())
-    .action(async (pool: string, options: ApiOption & JsonOption) => {
+    .action(async (pool: string, options: AtOption & JsonOption) => {
       const api = ManagerApi.of(context, options);
       const answer = await api.post<RemovePoolAnswer>(poolPath(pool, '/remove'), REMOVED_WITHIN_MS);
       show(context, options, answer, () => [removalWords(answer)]);
     });
   return withExamples(command, context, [
-    ['pools remove presence', 'once all its servers have stopped'],
-    ['pools remove presence --api http://10.0.0.1:7401', 'by way of the Manager that leads'],
+    ['pool remove presence', 'once all its servers have stopped'],
+    ['pool remove presence --at http://10.0.0.1:7401', 'by way of the Manager that leads'],
   ]);
 }
 
