@@ -9,7 +9,7 @@
 
 import { Buffer } from 'node:buffer';
 import { nodeRuntime } from '../leasehold/src/node/runtime.ts';
-import { resolveDurations } from '../leasehold/src/pool/options.ts';
+import { resolveDurations } from '../leasehold/src/pool/core/options.ts';
 import { hashKey } from '../leasehold/src/runtime/keys/hash.ts';
 import { SuspensionGuard } from '../leasehold/src/runtime/suspension.ts';
 import type { Bench, BenchResult, Figure } from '../scripts/bench/bench.ts';
@@ -26,8 +26,8 @@ const HELPINGS = 4;
 const BATCH = 500;
 const TIMES_THE_COST = 1.5;
 
-const NOW = 'checkLeaseNow';
-const CONTINUOUS = 'checkLeaseContinuous';
+const NOW = 'check';
+const CONTINUOUS = 'isHeld';
 const BARE = 'bare hash';
 const CLOCK = 'hash + clock';
 const CLOCKS = 'hash + both clocks';
@@ -61,17 +61,17 @@ function checksOf(owner: ReturnType<typeof ownerOf>) {
   const runtime = nodeRuntime();
   const guard = new SuspensionGuard(runtime, resolveDurations().suspensionToleranceMs);
   return {
-    checkLeaseNow(key: string): number | undefined {
+    check(key: string): number | undefined {
       const now = runtime.now();
       if (guard.wasSuspended(now)) return undefined;
       hashKey(key, words);
-      return owner.checkLeaseNow(words[0] as number, words[1] as number, now);
+      return owner.check(words[0] as number, words[1] as number, now);
     },
-    checkLeaseContinuous(key: string, number: number): boolean {
+    isHeld(key: string, number: number): boolean {
       const now = runtime.now();
       if (guard.wasSuspended(now)) return false;
       hashKey(key, words);
-      return owner.checkLeaseContinuous(words[0] as number, words[1] as number, number, now);
+      return owner.isHeld(words[0] as number, words[1] as number, number, now);
     },
   };
 }
@@ -81,7 +81,7 @@ const checkNow =
   (keys) => {
     let held = 0;
     for (let i = 0; i < keys.length; i += 1) {
-      if (checks.checkLeaseNow(keys[i] as string) !== undefined) held += 1;
+      if (checks.check(keys[i] as string) !== undefined) held += 1;
     }
     return assured(held, keys);
   };
@@ -91,7 +91,7 @@ const checkContinuous =
   (keys) => {
     let held = 0;
     for (let i = 0; i < keys.length; i += 1) {
-      if (checks.checkLeaseContinuous(keys[i] as string, NUMBER)) held += 1;
+      if (checks.isHeld(keys[i] as string, NUMBER)) held += 1;
     }
     return assured(held, keys);
   };
@@ -172,7 +172,6 @@ function run(report: (line: string) => void): BenchResult {
 
 export const bench: Bench = {
   name: 'check',
-  describe:
-    '`checkLeaseNow` and `checkLeaseContinuous` from fresh keys, beside the hash plus one clock reading',
+  describe: '`check` and `isHeld` from fresh keys, beside the hash plus one clock reading',
   run,
 };

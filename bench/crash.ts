@@ -6,7 +6,7 @@
  * look-ups in this process. What counts as over is told in `support/crash/scene.ts`.
  */
 
-import { resolveDurations } from '../leasehold/src/pool/options.ts';
+import { resolveDurations } from '../leasehold/src/pool/core/options.ts';
 import type { Bench, BenchResult, BenchTools, Figure } from '../scripts/bench/bench.ts';
 import { redisExpiry } from './support/crash/redis-expiry.ts';
 import { type Crash, CrashScene } from './support/crash/scene.ts';

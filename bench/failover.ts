@@ -12,7 +12,7 @@
 
 import process from 'node:process';
 import { installed } from '../leasehold/src/etcd/testing/etcd-cluster.ts';
-import { resolveDurations } from '../leasehold/src/pool/options.ts';
+import { resolveDurations } from '../leasehold/src/pool/core/options.ts';
 import type { Bench, BenchResult, BenchTools, Figure } from '../scripts/bench/bench.ts';
 import { etcdElection } from './support/failover/etcd-election.ts';
 import { type Join, joins, joinsOnFile } from './support/failover/joins.ts';

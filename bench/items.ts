@@ -7,7 +7,7 @@
  * linearly, which flatters them: neither would do a hundred million renewals every three seconds.
  */
 
-import { resolveDurations } from '../leasehold/src/pool/options.ts';
+import { resolveDurations } from '../leasehold/src/pool/core/options.ts';
 import type { Bench, BenchResult, BenchTools, Figure } from '../scripts/bench/bench.ts';
 import { ItemsFleet, type Rate } from './support/items/fleet.ts';
 import { inEtcd, inRedis, type LeasePerKey, measureLeases } from './support/items/lease-per-key.ts';
@@ -194,7 +194,7 @@ async function run(report: Report, tools: BenchTools): Promise<BenchResult> {
       ours: `${OWNERS} owner processes and a Manager on a file, which syncs; leases of ${leaseMs} ms on ${ranges} ranges, reported every ${renewEveryMs} ms; no look-ups`,
       'time to establish': `from telling all owners to join until all keys are owned and nothing moves any more; median of ${ESTABLISHED_TIMES}, in turn`,
       'to keep': `both directions, counted by the Manager over ${KEPT_MS / 1_000} s, with frames but without the headers of TCP`,
-      checked: `checkLeaseNow for every key at all ${OWNERS} owners, one after another; of ${millions(ITEMS.at(-1) ?? 0)} only every 100th. All at once they keep each other from running, and an owner held up between two readings of its clocks takes that for a suspension of the machine: it lets go until the Manager answers`,
+      checked: `check for every key at all ${OWNERS} owners, one after another; of ${millions(ITEMS.at(-1) ?? 0)} only every 100th. All at once they keep each other from running, and an owner held up between two readings of its clocks takes that for a suspension of the machine: it lets go until the Manager answers`,
       peers: `one lease of ${leaseMs} ms per key, renewed every ${PEER_RENEWS_EVERY_MS} ms, one server, one client; SCALED LINEARLY from the keys measured, whether or not a server could do as much`,
       Redis: found('Redis', 'redis-server', `${REDIS_IN_FLIGHT} in flight, nothing on disk`),
       etcd: found(

@@ -14,10 +14,9 @@
  * those three can do.
  */
 
-import { decodePacket } from '../leasehold/src/flease/wire/decode.ts';
-import { encodePacket } from '../leasehold/src/flease/wire/encode.ts';
-import { Member } from '../leasehold/src/flease/member.ts';
-import { resolveFleaseDurations } from '../leasehold/src/flease/options.ts';
+import { decodePacket, encodePacket } from '../leasehold/src/flease/wire/packet.ts';
+import { Member, type MemberEffect } from '../leasehold/src/flease/core/member.ts';
+import { resolveFleaseDurations } from '../leasehold/src/flease/core/options.ts';
 import { instant } from '../leasehold/src/runtime/time.ts';
 import type { Bench, BenchResult, Figure } from '../scripts/bench/bench.ts';
 import { machineConditions } from './support/machine.ts';
@@ -93,7 +92,10 @@ class Cluster {
     while (process.asked < leases && process.asked - process.granted < IN_FLIGHT) {
       process.asked += 1;
       const resource = `process ${index}, resource ${this.#nowMs} ${process.asked}`;
-      member?.request(resource, { kind: 'acquire', id: process.asked }, this.#reading());
+      countGrants(
+        process,
+        member?.request(resource, { kind: 'acquire', id: process.asked }, this.#reading()) ?? [],
+      );
     }
   }
 
@@ -104,7 +106,10 @@ class Cluster {
       for (const { to, group, frame } of said) {
         const process = this.#of(Number(to));
         this.#charge(process, () =>
-          process.members.get(group)?.receive(decodePacket(frame), this.#reading()),
+          countGrants(
+            process,
+            process.members.get(group)?.receive(decodePacket(frame), this.#reading()) ?? [],
+          ),
         );
       }
     }
@@ -115,10 +120,9 @@ class Cluster {
     for (const process of this.#processes) {
       this.#charge(process, () => {
         for (const [group, member] of process.members) {
-          const { packets, events } = member.take();
-          for (const { kind } of events) if (kind === 'granted') process.granted += 1;
-          for (const { to, packet } of packets) {
-            for (const frame of encodePacket(packet)) said.push({ to, group, frame });
+          for (const effect of member.endTurn()) {
+            if (effect.do === 'send')
+              for (const frame of encodePacket(effect.packet)) said.push({ to: effect.to, group, frame });
           }
         }
       });
@@ -144,6 +148,11 @@ class Cluster {
   #reading(): { now: ReturnType<typeof instant>; wallMs: number } {
     return { now: instant(this.#nowMs), wallMs: this.#wallMs + this.#nowMs };
   }
+}
+
+function countGrants(process: Process, effects: readonly MemberEffect[]): void {
+  for (const effect of effects)
+    if (effect.do === 'tell' && effect.event.kind === 'granted') process.granted += 1;
 }
 
 interface Compared {

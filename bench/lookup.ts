@@ -7,7 +7,7 @@
  * bits of the hash: what `find` would be if all ranges were equally long and never moved.
  */
 
-import type { TableRow } from '../leasehold/src/pool/messages.ts';
+import type { TableRow } from '../leasehold/src/pool/core/messages.ts';
 import { hashKey } from '../leasehold/src/runtime/keys/hash.ts';
 import type { Bench, BenchResult, Figure } from '../scripts/bench/bench.ts';
 import { bareHash } from './support/bare-hash.ts';

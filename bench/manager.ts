@@ -27,6 +27,12 @@ const HALF_A_CORE = 50;
 /** A Manager at its core's limit answers late: with this much left, leases are renewed in time while everybody comes back. */
 const RESTART_PERCENT = 25;
 const MEAN_LIFE_MS = 8 * 3_600_000;
+/** One restart in 11.5 s among 2,500 processes: what it costs is the table for one newcomer and one change for the others. */
+const CHURN_TIMES = 2;
+/** Centrifuge 5.2: 2,016 look-ups restarted within 32 minutes, not 2. */
+const RESTART_OF_THE_PAPER = { name: 'Centrifuge, in 32 minutes, peak', value: 5_000 };
+/** PRS 7.1: 500 owners with 2,000 look-ups, where memory was the bound. */
+const LARGEST_OF_THE_PAPER = { name: 'PRS, on a server of 2003', value: 500 };
 
 interface Cost {
   readonly percent: number;
@@ -82,14 +88,8 @@ async function run(report: (line: string) => void, tools: BenchTools): Promise<B
   process.once('SIGTERM', () => process.exit(143));
   const figures: Figure[] = [];
   const at = (owners: number, lookups: number): string => `${owners} owners + ${lookups} look-ups`;
-  const most = (metric: string, unit: string, ours: number, limit: number, paper?: number): void => {
-    figures.push({
-      ...{ metric, unit, ours },
-      peers: paper === undefined ? [] : [{ name: 'papers', value: paper }],
-      ratio: paper === undefined ? undefined : paper / ours,
-      goal: `at most ${limit} ${unit}`,
-      met: ours <= limit,
-    });
+  const most = (metric: string, unit: string, ours: number, limit: number): void => {
+    figures.push({ metric, unit, ours, peers: [], goal: `at most ${limit} ${unit}`, met: ours <= limit });
   };
 
   {
@@ -105,6 +105,15 @@ async function run(report: (line: string) => void, tools: BenchTools): Promise<B
       cost.percent,
       RESTART_PERCENT,
     );
+    figures.push({
+      metric: 'the same, sent by the Manager',
+      unit: 'KB/s',
+      ours: cost.kilobytesPerSecond,
+      peers: [RESTART_OF_THE_PAPER],
+      ratio: cost.kilobytesPerSecond / RESTART_OF_THE_PAPER.value,
+      goal: `no more than the paper’s peak, ${RESTART_OF_THE_PAPER.value} KB/s`,
+      met: cost.kilobytesPerSecond <= RESTART_OF_THE_PAPER.value,
+    });
   }
   const steady: { readonly owners: number; readonly lookups: number; readonly cost: Cost }[] = [];
   {
@@ -126,7 +135,8 @@ async function run(report: (line: string) => void, tools: BenchTools): Promise<B
       const everyMs = MEAN_LIFE_MS / (owners + lookups);
       const churn = await setting.cost({ do: 'churn', port, everyMs, forMs: CHURN_MS });
       report(`a death every ${(everyMs / 1_000).toFixed(1)} s: ${churn.percent.toFixed(2)} % of a core`);
-      most(`churn, mean life 8 h, ${at(owners, lookups)}`, '% of a core', churn.percent, HALF_A_CORE);
+      const times = churn.percent / cost.percent;
+      most(`churn, mean life 8 h, over the steady cost, ${at(owners, lookups)}`, 'times', times, CHURN_TIMES);
       const { delaysMs = [] } = await setting.fleet.perform({ do: 'spread', port, times: 20 });
       const sorted = [...delaysMs].sort((one, other) => one - other);
       const p99 = sorted[Math.floor(sorted.length * 0.99)] ?? Number.POSITIVE_INFINITY;
@@ -142,7 +152,8 @@ async function run(report: (line: string) => void, tools: BenchTools): Promise<B
     metric: 'largest pool at half a core',
     unit: 'owners, with 4 look-ups each',
     ours: held?.owners ?? 0,
-    peers: [],
+    peers: [LARGEST_OF_THE_PAPER],
+    ratio: (held?.owners ?? 0) / LARGEST_OF_THE_PAPER.value,
     goal: 'at least 2000',
     met: (held?.owners ?? 0) >= 2_000,
   });

@@ -78,8 +78,8 @@ async function run(report: (line: string) => void, tools: BenchTools): Promise<B
   const programs = NAMES.map(start);
   await Promise.all(programs.map((program) => program.heard('ready')));
   const servers = [peers['a'] as string, peers['b'] as string];
-  await using client = connectQuorum({ servers, inOrder: true, logger: silent });
-  await client.transfer('a').catch(() => {}); // Perhaps a leads already.
+  await using client = await connectQuorum({ servers, inOrder: true, logger: silent });
+  await client.stepDown({ to: 'a' }).catch(() => {}); // Perhaps a leads already.
   const [leader, laggard] = [programs[LEADER] as Program, programs[LAGGARD] as Program];
   laggard.kill();
   await laggard.ended;
@@ -90,8 +90,8 @@ async function run(report: (line: string) => void, tools: BenchTools): Promise<B
   await leader.ask('strain');
   for (let at = 0; at < KEYS; at += BATCH) {
     const count = Math.min(BATCH, KEYS - at);
-    const entries = Array.from({ length: count }, (_, place) => ({ key: keyOf(at + place), value }));
-    await client.puts(entries, { timeoutMs: 60_000 });
+    const entries = Array.from({ length: count }, (_, place) => [keyOf(at + place), value] as const);
+    await client.putMany(entries, { timeoutMs: 60_000 });
     if (at % (BATCH * 128) === 0) report(`${Math.round((100 * at) / KEYS)} %`);
   }
   const fillS = (nowMs() - fillFrom) / 1_000;
@@ -108,10 +108,10 @@ async function run(report: (line: string) => void, tools: BenchTools): Promise<B
   let isBack = false;
   const busy = steady(client, () => isBack);
   await back.heard('ready');
-  await using direct = connectQuorum({ servers: [peers['c'] as string], logger: silent });
+  await using direct = await connectQuorum({ servers: [peers['c'] as string], logger: silent });
   const { revision } = await client.put('large/last', 'x', { timeoutMs: 60_000 });
   for (;;) {
-    const found = await direct.get('large/last', { mode: 'stale', timeoutMs: 120_000 });
+    const found = await direct.get('large/last', { mode: 'weak', timeoutMs: 120_000 });
     if (found.revision >= revision) break;
     await pause(50);
   }

@@ -6,7 +6,7 @@
  * calls of a second depend on the cost of a call altogether, and hide how the calls are spread. So two figures are told:
  *
  *     measured   calls a second on this machine, everything at once; no goal
- *     derived    1 / (processor time of the busiest replica for one call of the group): calls a second with a processor for each
+ *     derived    1 / (processor time of the busiest replica for one call of the cell): calls a second with a processor for each
  *                replica, if clients, disks and the network are no limit
  *
  * The cost of a read depends on how many arrive together. Five replicas that share two cores get fewer together than one that has a core, so the

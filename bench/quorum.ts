@@ -1,5 +1,5 @@
 /**
- * Writes and reads of a group of three replicas beside an etcd of three members: real processes on one machine, every write
+ * Writes and reads of a cell of three replicas beside an etcd of three members: real processes on one machine, every write
  * synced, the same value size, the same number of calls under way. All servers run all the time; the two are measured by turns.
  *
  * Our client is `connectQuorum`, with a promise for each call, and with `gets`, one promise for many. etcd is asked through
@@ -87,7 +87,7 @@ class Ours implements AsyncDisposable {
     );
     const ready = await Promise.all(programs.map((program) => program.heard('ready')));
     const servers = NAMES.map((name) => peers[name] as string);
-    const client = connectQuorum({ servers, inOrder: true, logger: silent });
+    const client = await connectQuorum({ servers, inOrder: true, logger: silent });
     return new Ours(
       programs,
       ready.map(({ pid }) => Number(pid)),
@@ -101,7 +101,7 @@ class Ours implements AsyncDisposable {
     let reads = 0;
     for (let at = 0; nowMs() < until; at += 1) {
       const from = (at * IN_FLIGHT) % (KEYS.length - IN_FLIGHT);
-      await this.client.gets(KEYS.slice(from, from + IN_FLIGHT));
+      await this.client.getMany(KEYS.slice(from, from + IN_FLIGHT));
       reads += IN_FLIGHT;
     }
     return (reads * 1_000) / ms;
@@ -166,7 +166,7 @@ async function run(report: (line: string) => void, tools: BenchTools): Promise<B
   const missed: number[] = [];
   const theirWrites: Measured[] = [];
   const theirReads: Measured[] = [];
-  await ours.client.puts(KEYS.map((key) => ({ key, value: VALUE })));
+  await ours.client.putMany(KEYS.map((key) => [key, VALUE]));
   await measure(ourPut, [], TURN_MS / 2); // For practice.
   if (hasEtcd) await measure(etcdPut, [], TURN_MS / 2);
   for (let round = 1; round <= ROUNDS; round += 1) {
@@ -186,7 +186,7 @@ async function run(report: (line: string) => void, tools: BenchTools): Promise<B
     theirWrites.push(await measure(etcdPut, etcdPids));
     theirReads.push(await measure(etcdGet, etcdPids));
   }
-  const { counters } = await ours.client.status();
+  const { counters } = await ours.client.replicaStatus();
   const of = (all: readonly Measured[], which: keyof Measured): number | undefined =>
     all.length === 0 ? undefined : median(all.map((each) => each[which]));
   const mine = (all: readonly Measured[], which: keyof Measured): number => of(all, which) as number;

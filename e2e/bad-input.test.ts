@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { describe, expect, it } from 'vitest';
 import { HEAD_BYTES } from '../leasehold/src/log/file/format.ts';
-import { lastingPort } from './harness/ports.ts';
+import { lastingPort } from '../leasehold/src/node/testing/lasting-port.ts';
 import type { Program } from './harness/program.ts';
 import { onScene, type Scene, SHORT } from './harness/scene.ts';
 import { nowMs } from './harness/time.ts';
@@ -14,7 +14,7 @@ const said = async (program: Program): Promise<string> => String((await program.
 /** A data directory with something in it, that nobody uses. */
 async function usedDirectory(scene: Scene): Promise<{ directory: string; segment: string }> {
   const directory = scene.path('data');
-  const { manager, managers } = await scene.manager({ ...SHORT, directory });
+  const { manager, managers } = await scene.manager({ ...SHORT, store: { directory } });
   const a = await scene.owner({ name: 'a', managers });
   const b = await scene.owner({ name: 'b', managers });
   await scene.shared(a, b);
@@ -32,8 +32,8 @@ describe('a Manager that cannot start', () => {
   it(
     'says that another one has its data directory',
     onScene(async (scene) => {
-      const { manager } = await scene.manager({ directory: scene.path('data') });
-      const second = scene.startManager({ directory: scene.path('data') });
+      const { manager } = await scene.manager({ store: { directory: scene.path('data') } });
+      const second = scene.startManager({ store: { directory: scene.path('data') } });
       expect(await second.event('failed')).toMatchObject({ code: 'LOCKED', retryable: true });
       expect(await said(second)).toContain(`is locked by pid ${manager.pid} on `);
       expect(await said(second)).toContain('stop that one, or use another path');
@@ -46,7 +46,7 @@ describe('a Manager that cannot start', () => {
     onScene(async (scene) => {
       const { managers } = await scene.manager();
       const port = Number(managers[0]?.split(':')[1]);
-      const second = scene.startManager({ port });
+      const second = scene.startManager({ listen: `127.0.0.1:${port}` });
       expect(await second.event('failed')).toMatchObject({ code: 'PORT_IN_USE', retryable: true });
       expect(await said(second)).toContain(`port ${port} on 127.0.0.1 is in use; stop who listens there`);
     }),
@@ -60,7 +60,7 @@ describe('a Manager that cannot start', () => {
       const inTheFirstFrame = HEAD_BYTES + 20;
       bytes[inTheFirstFrame] = (bytes[inTheFirstFrame] ?? 0) ^ 0xff;
       writeFileSync(segment, bytes);
-      const manager = scene.startManager({ directory });
+      const manager = scene.startManager({ store: { directory } });
       expect(await manager.event('failed')).toMatchObject({ code: 'DAMAGED_LOG', retryable: false });
       const name = segment.split('/').at(-1) ?? '';
       expect(await said(manager)).toMatch(
@@ -76,11 +76,11 @@ describe('a Manager that cannot start', () => {
     onScene(async (scene) => {
       const manager = scene.startManager({ directroy: scene.path('data') } as object);
       expect(await manager.event('failed')).toMatchObject({ code: 'INVALID_OPTION', retryable: false });
-      expect(await said(manager)).toMatch(/directroy.*there is no such option.*directory/);
+      expect(await said(manager)).toMatch(/directroy.*there is no such option.*store/);
       const pool = scene.startManager({ defaults: { leaseMs: 1_000, holdMs: 900 } });
       expect(await said(pool)).toMatch(/defaults\.holdMs is 900, but it must be longer than leaseMs = 1000/);
-      const open = scene.startManager({ host: '0.0.0.0' });
-      expect(await said(open)).toMatch(/host is 0\.0\.0\.0.*insecure: true/);
+      const open = scene.startManager({ listen: '0.0.0.0:7400' });
+      expect(await said(open)).toMatch(/listen is 0\.0\.0\.0.*insecure: true/);
     }),
   );
 });
@@ -92,7 +92,7 @@ describe('a Manager whose log was torn at the end', () => {
       const { directory, segment } = await usedDirectory(scene);
       truncateSync(segment, endOf(readFileSync(segment)));
       appendFileSync(segment, Buffer.from('half of a frame that was being written'));
-      const { manager, managers } = await scene.manager({ ...SHORT, directory });
+      const { manager, managers } = await scene.manager({ ...SHORT, store: { directory } });
       const warning = manager.events.find(({ event, level }) => event === 'log' && level === 'warn');
       expect(String(warning?.['message'])).toMatch(/cut/);
       expect(JSON.stringify(warning?.['facts'])).toContain(segment.split('/').at(-1));
@@ -113,8 +113,8 @@ describe('a client that finds no Manager', () => {
       const address = http.address();
       const web = `127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
       const startedMs = nowMs();
-      const owner = scene.startOwner({ name: 'a', managers: [nobody, web], joinWithinMs: 3_000 });
-      const lookup = scene.startLookup({ managers: [nobody, web], openWithinMs: 3_000 });
+      const owner = scene.startOwner({ name: 'a', managers: [nobody, web], timeoutMs: 3_000 });
+      const lookup = scene.startLookup({ managers: [nobody, web], timeoutMs: 3_000 });
       for (const client of [owner, lookup]) {
         const isProgress = ({ event, level, message }: { event: string; [fact: string]: unknown }): boolean =>
           event === 'log' && level !== 'debug' && /not connected|no Manager/.test(String(message));
@@ -123,7 +123,7 @@ describe('a client that finds no Manager', () => {
         expect(await said(client)).toMatch(/no Manager answered within 3000 ms/);
         expect(await said(client)).toContain(nobody);
         expect(await said(client)).toContain(web);
-        expect(await said(client)).toContain('Is one running (leasehold manager)');
+        expect(await said(client)).toContain('Is one running (leasehold manager start)');
       }
       expect(nowMs() - startedMs).toBeGreaterThan(3_000);
     }),
@@ -150,7 +150,7 @@ describe('somebody who speaks something else to a Manager', () => {
   it(
     'over HTTP is told where HTTP is spoken',
     onScene(async (scene) => {
-      const { manager, managers } = await scene.manager({ ...SHORT, http: { port: 0 } });
+      const { manager, managers } = await scene.manager({ ...SHORT, http: true });
       const response = await fetch(`http://${managers[0]}/status`);
       expect(response.status).toBe(400);
       const text = await response.text();
@@ -211,7 +211,7 @@ describe('an owner that a Manager will not have', () => {
       const { managers } = await scene.manager();
       const url = 'http://10.0.0.5:8080';
       const a = await scene.owner({ name: 'a', url, managers });
-      const twin = scene.startOwner({ name: 'twin', url, managers, joinWithinMs: 2_000 });
+      const twin = scene.startOwner({ name: 'twin', url, managers, timeoutMs: 2_000 });
       expect(await twin.event('failed')).toMatchObject({ code: 'URL_IN_USE', retryable: true });
       expect(await said(twin)).toContain(url);
 

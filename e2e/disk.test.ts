@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import { lastingPort } from './harness/ports.ts';
+import { lastingPort } from '../leasehold/src/node/testing/lasting-port.ts';
 import type { Program } from './harness/program.ts';
 import { LEASE_MS, onScene, type Scene, SHORT } from './harness/scene.ts';
 import { pause } from './harness/time.ts';
@@ -33,7 +33,10 @@ describe('a disk that cannot sync', () => {
     'ends the Manager, which says why and acknowledges nothing; the next one goes on with what was acknowledged',
     onScene(
       async (scene) => {
-        const options = { directory: scene.path('data'), port: await lastingPort() };
+        const options = {
+          store: { directory: scene.path('data') },
+          listen: `127.0.0.1:${await lastingPort()}`,
+        };
         const { manager, managers } = await scene.manager(options);
         const a = await scene.owner({ name: 'a', managers });
         await scene.shared(a);
@@ -69,7 +72,10 @@ describe('a disk that is full', () => {
         await run('mount', '-t', 'tmpfs', '-o', 'size=512k', 'leasehold', directory);
         scene.defer(() => run('umount', directory).then(() => {}));
         await writeFile(`${directory}/filler`, Buffer.alloc(400 * 1024));
-        const { manager, managers } = await scene.manager({ ...SHORT, directory: `${directory}/data` });
+        const { manager, managers } = await scene.manager({
+          ...SHORT,
+          store: { directory: `${directory}/data` },
+        });
         const a = await scene.owner({ name: 'a', managers });
         await scene.shared(a);
         const before = await scene.numbers(a);

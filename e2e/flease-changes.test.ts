@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { KEY, TIMES } from './harness/flease-group.ts';
-import { lastingPort } from './harness/ports.ts';
+import { lastingPort } from '../leasehold/src/node/testing/lasting-port.ts';
 import type { Program } from './harness/program.ts';
 import { onScene, type Scene } from './harness/scene.ts';
 import { nowMs, until } from './harness/time.ts';
@@ -33,7 +33,7 @@ class Change {
   }
 
   serve(id: string, view: number): Program {
-    return this.#start(['serve', '--no-http', '--json'], id, view);
+    return this.#start(['start', '--no-http', '--json'], id, view);
   }
 
   /** Says what number it runs under, and runs until it is told to end. */
@@ -53,9 +53,9 @@ class Change {
     const who =
       view === 1
         ? ['--peers', flagOf(this.before)]
-        : ['--peers', flagOf(this.peers), '--view', '2', '--before', flagOf(this.before)];
-    const times = ['--lease', `${TIMES.leaseMs}ms`, '--skew', `${TIMES.clockSkewMs}ms`];
-    const argv = ['flease', ...words, '--id', id, ...who, ...times, ...rest];
+        : ['--peers', flagOf(this.peers), '--peers-version', '2', '--peers-before', flagOf(this.before)];
+    const times = ['--lease', `${TIMES.leaseMs}ms`, '--clock-skew', `${TIMES.clockSkewMs}ms`];
+    const argv = ['flease', ...words, '--name', id, ...who, ...times, ...rest];
     return this.#scene.start({ name: id, program: 'cli', config: { argv } });
   }
 }
@@ -97,7 +97,7 @@ describe('a member of three that is replaced on the command line', () => {
       const a = scene.start({
         ...{ name: 'a', program: 'member' },
         config: {
-          join: { id: 'a', peers: change.before, ...TIMES },
+          join: { name: 'a', peers: change.before, ...TIMES },
           ...{ keys: [KEY], register: scene.register.path, writeEveryMs: 10 },
         },
       });

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { dice } from '../leasehold/src/node/tcp/fuzz-script.ts';
 import { encodeHello } from '../leasehold/src/node/tcp/handshake.ts';
 import { POOL_PROTOCOL } from '../leasehold/src/pool/wire/codec.ts';
-import { encodeMessage } from '../leasehold/src/pool/wire/encode.ts';
+import { encodeMessage } from '../leasehold/src/pool/wire/messages.ts';
 import { TO_MANAGER } from '../leasehold/src/pool/wire/samples.ts';
 import { lostKeys } from './harness/losses.ts';
 import { onScene, SHORT } from './harness/scene.ts';
@@ -122,7 +122,7 @@ describe('peers that say anything at all to a Manager', () => {
     onScene(async (scene) => {
       const under = ['sh', '-c', 'ulimit -n 200; exec "$@"', 'sh'];
       const { manager, managers } = await scene.manager(
-        { ...SHORT, directory: scene.path('few') },
+        { ...SHORT, store: { directory: scene.path('few') } },
         { under },
       );
       const port = Number(managers[0]?.split(':')[1]);

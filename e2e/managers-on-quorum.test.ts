@@ -4,6 +4,7 @@ import { ManagersOnQuorum } from './harness/managers-on-quorum.ts';
 import type { Program } from './harness/program.ts';
 import { onScene, type Scene } from './harness/scene.ts';
 import { nowMs, until } from './harness/time.ts';
+import { Stopwatch } from '../leasehold/src/node/testing/undisturbed-time.ts';
 
 /** Of the default durations: how long owners are to survive without a leader. */
 const LEADER_CHANGE_MS = 5_000;
@@ -47,11 +48,11 @@ describe('Managers that keep their log among themselves', () => {
       await unnoticed(scene, there, async () => {
         for (let kill = 0; kill < 2; kill += 1) {
           const leader = await managers.leader();
-          const killedMs = nowMs();
+          const sinceKill = new Stopwatch();
           leader.signal('SIGKILL');
           await leader.ended;
           await managers.leader(leader);
-          withoutLeaderMs.push(nowMs() - killedMs);
+          withoutLeaderMs.push(sinceKill.ms);
           await managers.heard(2, leader);
           await managers.again(leader);
         }

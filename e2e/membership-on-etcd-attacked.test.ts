@@ -67,20 +67,20 @@ class Attacked {
     return JSON.parse(text) as Readonly<Record<string, unknown>>;
   }
 
-  /** Resolves when this server has panicked more than so often. */
-  async panicked(name: Name, before: number): Promise<void> {
-    await until(`${name} panics`, () => (this.#panicsOf(name) > before ? true : undefined));
+  /** Resolves when this server has been without a view more than so often. */
+  async withoutView(name: Name, before: number): Promise<void> {
+    await until(`${name} has no view`, () => (this.#timesWithoutViewOf(name) > before ? true : undefined));
   }
 
-  #panicsOf(name: Name): number {
-    return this.group.at(name).events.filter(({ event }) => event === 'panic').length;
+  #timesWithoutViewOf(name: Name): number {
+    return this.group.at(name).events.filter(({ event }) => event === 'no-view').length;
   }
 
   /** Changes a registration by hand, and waits until that server has noticed and all act again. */
   async attack(name: Name, act: () => Promise<unknown>): Promise<void> {
-    const before = this.#panicsOf(name);
+    const before = this.#timesWithoutViewOf(name);
     await act();
-    await this.panicked(name, before);
+    await this.withoutView(name, before);
     await this.group.act(NAMES);
   }
 }
@@ -94,13 +94,13 @@ describe('servers registered in an etcd', () => {
       const copy = scene.path('copy');
       await etcd.whileDown(() => cp(etcd.data, copy, { recursive: true }));
       await etcd.whileDown(() => rm(join(etcd.data, 'member'), { recursive: true }));
-      await etcd.panicked('a', 0);
+      await etcd.withoutView('a', 0);
       await group.act(NAMES);
       await etcd.whileDown(async () => {
         await rm(etcd.data, { recursive: true });
         await cp(copy, etcd.data, { recursive: true });
       });
-      await etcd.panicked('a', 1);
+      await etcd.withoutView('a', 1);
       await group.act(NAMES);
       expect(await group.overlaps()).toEqual([]);
     }, ETCD),
@@ -134,7 +134,7 @@ describe('servers registered in an etcd', () => {
       const etcd = await Attacked.open(scene);
       const { group } = etcd;
       etcd.pause();
-      await Promise.all(NAMES.map((name) => etcd.panicked(name, 0)));
+      await Promise.all(NAMES.map((name) => etcd.withoutView(name, 0)));
       etcd.resume();
       await group.act(NAMES);
       group.at('a').signal('SIGSTOP');

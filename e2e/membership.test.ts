@@ -1,12 +1,18 @@
 /** Servers of a group as real processes: killed, stopped, and restarted one after the other. */
 
-import { describe, expect, it } from 'vitest';
+import { describe, expect, inject, it } from 'vitest';
 import { GroupServers } from './harness/group-servers.ts';
 import { onScene } from './harness/scene.ts';
 
 const NAMES = ['a', 'b', 'c'] as const;
 const LEASE_MS = 1_500;
 const ALL = NAMES.join();
+
+/**
+ * Eight hold the same promise: no more than two views for each restart, and never two groups that act. With twenty, each
+ * restart is seen by more servers that may disagree about its order.
+ */
+const SIZE = inject('long') ? 20 : 8;
 
 describe('servers of a group', () => {
   it(
@@ -42,9 +48,9 @@ describe('servers of a group', () => {
   );
 
   it(
-    'are restarted one after the other in a group of twenty, with at most two views for each restart',
+    `are restarted one after the other in a group of ${SIZE}, with at most two views for each restart`,
     onScene(async (scene) => {
-      const names = Array.from({ length: 20 }, (_, index) => `s${index + 10}`);
+      const names = Array.from({ length: SIZE }, (_, index) => `s${index + 10}`);
       const group = await GroupServers.open(scene, names, { leaseMs: LEASE_MS });
       const [watched = '', ...rest] = names;
       const restart = async (name: string): Promise<void> => {
@@ -55,9 +61,11 @@ describe('servers of a group', () => {
         group.start(name);
         await group.see(names, others);
       };
-      const before = group.viewsOf(watched);
+      const [before, stallsBefore] = [group.viewsOf(watched), group.stalls];
       for (const name of rest) await restart(name);
-      expect(group.viewsOf(watched) - before).toBeLessThanOrEqual(2 * rest.length);
+      // A server that stands still may be taken for dead: a view without it, and one with it again.
+      const stalls = group.stalls - stallsBefore;
+      expect(group.viewsOf(watched) - before).toBeLessThanOrEqual(2 * (rest.length + stalls));
       await restart(watched);
       await group.act(names);
       const ids = new Set(await Promise.all(names.map(async (name) => (await group.state(name))['id'])));

@@ -9,7 +9,7 @@ async function networked(
   scene: Scene,
 ): Promise<{ network: Network; manager: Program; managers: readonly string[] }> {
   const network = await Network.open(scene, 'm', 'a', 'b');
-  const options = { ...SHORT, host: network.address('m'), insecure: true };
+  const options = { ...SHORT, listen: `${network.address('m')}:0`, insecure: true };
   const { manager, managers } = await scene.manager(options, { under: network.on('m') });
   return { network, manager, managers };
 }

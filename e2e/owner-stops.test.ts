@@ -30,7 +30,7 @@ describe('an owner that is stopped for longer than its lease', () => {
       await takenOver(scene, key, number);
       a.signal('SIGCONT');
       expect((await request)?.reply).toMatchObject({ number: null });
-      expect((await continuous)?.reply).toMatchObject({ isContinuous: false });
+      expect((await continuous)?.reply).toMatchObject({ isHeld: false });
       // What it may have checked before it was stopped, and wrote after.
       for (const write of scene.register.refused) expect(write.incarnation).toBe(a.ready['incarnation']);
     }),
@@ -72,7 +72,7 @@ describe('an owner whose event loop stands still for longer than its lease', () 
       await a.ask('hold', { key });
       const [, second] = a.askAtOnce(['request', { key, busyMs }], ['request', { key }]);
       const aborted = await a.event('aborted');
-      expect(aborted).toMatchObject({ key, isContinuous: false, code: 'LEASE_LOST', retryable: true });
+      expect(aborted).toMatchObject({ key, isHeld: false, code: 'LEASE_LOST', retryable: false });
       expect((await second)?.reply).toMatchObject({ number: null });
     }),
   );

@@ -7,10 +7,11 @@ import { mkdir, statfs } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { isCoded } from '../leasehold/src/runtime/errors.ts';
 import type { QuorumClient } from '../leasehold/src/quorum/index.ts';
-import { QuorumGroup } from './harness/quorum-group.ts';
+import { QuorumCell } from './harness/quorum-cell.ts';
 import { QuorumLoad, text } from './harness/quorum-load.ts';
 import { onScene, type Scene } from './harness/scene.ts';
 import { nowMs, until } from './harness/time.ts';
+import { Stopwatch } from '../leasehold/src/node/testing/undisturbed-time.ts';
 import { run } from './harness/tools.ts';
 
 const NAMES = ['a', 'b', 'c'];
@@ -42,10 +43,23 @@ class SmallDisk {
     return `${this.#path}/quorum`;
   }
 
-  /** The files are there and can be written; they cannot grow by a page. */
+  /** The files are there and can be written; they cannot grow by a page. Files that have grown since they were measured do not fit. */
   async fill(): Promise<void> {
+    for (let used = await this.#usedBytes(), isFull = false; !isFull; ) {
+      const failed = await run('mount', '-o', `remount,size=${used}`, this.#path).then(
+        () => undefined,
+        (error: unknown) => ({ error }),
+      );
+      isFull = failed === undefined;
+      const grown = await this.#usedBytes();
+      if (failed !== undefined && grown <= used) throw failed.error;
+      used = grown;
+    }
+  }
+
+  async #usedBytes(): Promise<number> {
     const { blocks, bfree, bsize } = await statfs(this.#path);
-    await run('mount', '-o', `remount,size=${(blocks - bfree) * bsize}`, this.#path);
+    return (blocks - bfree) * bsize;
   }
 
   async empty(): Promise<void> {
@@ -54,7 +68,7 @@ class SmallDisk {
 }
 
 interface Stage {
-  readonly group: QuorumGroup;
+  readonly cell: QuorumCell;
   readonly load: QuorumLoad;
   readonly lanes: Promise<void>[];
   diskOf(name: string): SmallDisk;
@@ -65,19 +79,19 @@ async function staged(scene: Scene): Promise<Stage> {
   for (const name of NAMES) disks.set(name, await SmallDisk.mounted(scene, name));
   const diskOf = (name: string): SmallDisk => disks.get(name) as SmallDisk;
   const options = { leaseMs: LEASE_MS, electionMs: 500 };
-  const group = await QuorumGroup.running(scene, NAMES, options, (name) => diskOf(name).directory);
+  const cell = await QuorumCell.running(scene, NAMES, options, (name) => diskOf(name).directory);
   const load = new QuorumLoad();
   const lanes = NAMES.flatMap((name) =>
-    Array.from({ length: LANES_PER_REPLICA }, (_, at) => load.lane(`${name}${at}`, group.client(name))),
+    Array.from({ length: LANES_PER_REPLICA }, (_, at) => load.lane(`${name}${at}`, cell.client(name))),
   );
   const startedMs = nowMs();
   await until('the hold of the start is over', () => (nowMs() - startedMs > START_MS ? true : undefined));
-  return { group, load, lanes, diskOf };
+  return { cell, load, lanes, diskOf };
 }
 
 /** Writes until the replica has noticed that there is no room; its journal has some ahead of time. */
-async function fill({ group, diskOf }: Stage, name: string, client: QuorumClient): Promise<void> {
-  const program = group.program(name);
+async function fill({ cell, diskOf }: Stage, name: string, client: QuorumClient): Promise<void> {
+  const program = cell.program(name);
   const after = program.events.length;
   await diskOf(name).fill();
   let isFull = false;
@@ -90,13 +104,13 @@ async function fill({ group, diskOf }: Stage, name: string, client: QuorumClient
   }
 }
 
-const readiness = async (group: QuorumGroup, name: string): Promise<{ status: number; text: string }> => {
-  const answer = await fetch(`${String(group.program(name).ready['url'])}/readyz`);
+const readiness = async (cell: QuorumCell, name: string): Promise<{ status: number; text: string }> => {
+  const answer = await fetch(`${String(cell.program(name).ready['url'])}/readyz`);
   return { status: answer.status, text: await answer.text() };
 };
 
-const isReady = (group: QuorumGroup, name: string): Promise<true> =>
-  until(`${name} is ready`, async () => ((await readiness(group, name)).status === 200 ? true : undefined));
+const isReady = (cell: QuorumCell, name: string): Promise<true> =>
+  until(`${name} is ready`, async () => ((await readiness(cell, name)).status === 200 ? true : undefined));
 
 const servesMore = ({ load }: Stage): Promise<true> => {
   const before = load.done;
@@ -115,32 +129,32 @@ describe('a leader whose disk is full', () => {
     onScene(
       async (scene) => {
         const stage = await staged(scene);
-        const { group, diskOf } = stage;
-        const leader = await group.leader();
+        const { cell, diskOf } = stage;
+        const leader = await cell.leader();
         const other = NAMES.find((name) => name !== leader) as string;
-        const client = group.client(other);
+        const client = await cell.client(other);
         await client.put('k', 'before');
         await servesMore(stage);
 
         await fill(stage, leader, client);
-        const fullMs = nowMs();
+        const sinceFull = new Stopwatch();
         await client.put('k', 'after', { timeoutMs: 60_000 });
-        const tookMs = nowMs() - fullMs;
+        const tookMs = sinceFull.ms;
         console.log(`a write took ${Math.round(tookMs)} ms after the disk of the leader was full`);
         expect(tookMs, 'nobody waits for the lease of the full replica').toBeLessThan(AT_ONCE_MS);
-        expect(await readiness(group, leader)).toMatchObject({ status: 503 });
-        expect((await readiness(group, leader)).text).toContain('the disk is full');
-        const { isLeased, state, members } = await group.program(leader).ask('status');
-        expect({ isLeased, state }).toEqual({ isLeased: false, state: 'follower' });
+        expect(await readiness(cell, leader)).toMatchObject({ status: 503 });
+        expect((await readiness(cell, leader)).text).toContain('the disk is full');
+        const { isLeased, role, members } = await cell.program(leader).ask('status');
+        expect({ isLeased, role }).toEqual({ isLeased: false, role: 'follower' });
         expect(members).toContainEqual(expect.objectContaining({ name: leader, isDiskFull: true }));
         await servesMore(stage);
-        expect(text((await group.client(leader).get('k')).value)).toBe('after');
+        expect(text((await (await cell.client(leader)).get('k')).value)).toBe('after');
 
         await diskOf(leader).empty();
-        await group.program(leader).logged('there is room on the disk again');
-        await isReady(group, leader);
+        await cell.program(leader).logged('there is room on the disk again');
+        await isReady(cell, leader);
         await until('the replica reads locally again', async () =>
-          (await group.program(leader).ask('status'))['isLeased'] === true ? true : undefined,
+          (await cell.program(leader).ask('status'))['isLeased'] === true ? true : undefined,
         );
         await verdict(stage);
       },
@@ -155,19 +169,19 @@ describe('a majority whose disks are full', () => {
     onScene(
       async (scene) => {
         const stage = await staged(scene);
-        const { group, diskOf } = stage;
-        const leader = await group.leader();
+        const { cell, diskOf } = stage;
+        const leader = await cell.leader();
         const full = NAMES.filter((name) => name !== leader);
-        const client = group.client(leader);
+        const client = await cell.client(leader);
         await client.put('quiet', 'before');
         await servesMore(stage);
 
         for (const name of full) await fill(stage, name, client);
         const refused = await client.put('late', 'x', { timeoutMs: 5_000 }).catch((error: unknown) => error);
-        expect(refused).toMatchObject({ code: 'QUORUM_DISK_FULL' });
+        expect(refused).toMatchObject({ code: 'OUTCOME_UNKNOWN' });
         expect(String(refused)).toContain('Make room there');
         for (const name of full)
-          expect(await readiness(group, name)).toMatchObject({
+          expect(await readiness(cell, name)).toMatchObject({
             status: 503,
             text: expect.stringContaining('the disk is full'),
           });
@@ -175,17 +189,17 @@ describe('a majority whose disks are full', () => {
 
         // One of them ends, and cannot start: the life that begins must be written down first.
         const [killed = '', waiting = ''] = full;
-        await group.kill(killed);
+        await cell.kill(killed);
         await diskOf(killed).fill();
-        expect(await group.start(killed).event('failed')).toMatchObject({ code: 'ENOSPC', retryable: true });
+        expect(await cell.start(killed).event('failed')).toMatchObject({ code: 'ENOSPC', retryable: true });
         await diskOf(waiting).empty();
-        await group.program(waiting).logged('there is room on the disk again');
+        await cell.program(waiting).logged('there is room on the disk again');
         await client.put('late', 'y', { timeoutMs: 60_000 });
         await servesMore(stage);
 
         await diskOf(killed).empty();
-        await group.start(killed).event('ready');
-        for (const name of NAMES) await isReady(group, name);
+        await cell.start(killed).event('ready');
+        for (const name of NAMES) await isReady(cell, name);
         await servesMore(stage);
         await verdict(stage);
       },

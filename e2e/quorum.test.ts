@@ -1,12 +1,15 @@
-import { describe, expect, it } from 'vitest';
-import { QuorumGroup } from './harness/quorum-group.ts';
+import { describe, expect, inject, it } from 'vitest';
+import { QuorumCell } from './harness/quorum-cell.ts';
 import { QuorumLoad, text } from './harness/quorum-load.ts';
 import { onScene } from './harness/scene.ts';
 import { nowMs, pause, until } from './harness/time.ts';
+import { Stopwatch } from '../leasehold/src/node/testing/undisturbed-time.ts';
 
 const NAMES = ['a', 'b', 'c'];
-/** How long replicas are killed for. `QUORUM_KILL_MS=600000` for ten minutes. */
-const KILL_MS = Number(process.env['QUORUM_KILL_MS'] ?? 20_000);
+/** How long replicas are killed for. In 20 s a replica is killed some ten times, the leader among them: the history must be linearizable as in ten minutes. */
+const KILL_MS = inject('long') ? 600_000 : 20_000;
+/** However slow the machine is: fewer would show little. */
+const LEAST_KILLS = KILL_MS / 5_000;
 const LANES_PER_REPLICA = 3;
 const TIMEOUT_MS = 20_000;
 
@@ -18,19 +21,19 @@ describe('replicas that are killed at random under load', () => {
   it(
     'lose nothing that they acknowledged: the recorded history is linearizable',
     onScene(async (scene) => {
-      const group = await QuorumGroup.running(scene, NAMES, { leaseMs: 1_000, electionMs: 500 });
+      const cell = await QuorumCell.running(scene, NAMES, { leaseMs: 1_000, electionMs: 500 });
       const load = new QuorumLoad();
       const lanes = NAMES.flatMap((name) =>
-        Array.from({ length: LANES_PER_REPLICA }, (_, at) => load.lane(`${name}${at}`, group.client(name))),
+        Array.from({ length: LANES_PER_REPLICA }, (_, at) => load.lane(`${name}${at}`, cell.client(name))),
       );
       const untilMs = nowMs() + KILL_MS;
       let kills = 0;
-      while (nowMs() < untilMs) {
+      while (nowMs() < untilMs || kills < LEAST_KILLS) {
         const name = NAMES[Math.floor(Math.random() * NAMES.length)] as string;
-        await group.kill(name);
+        await cell.kill(name);
         kills += 1;
         await pause(Math.random() * 1_000);
-        await group.start(name).event('ready');
+        await cell.start(name).event('ready');
         const before = load.done;
         await until('calls are answered again', () => (load.done > before + 20 ? true : undefined));
         await pause(Math.random() * 1_000);
@@ -41,10 +44,8 @@ describe('replicas that are killed at random under load', () => {
       console.log(
         `${kills} kills, ${load.done} calls answered, reads served: ${JSON.stringify(load.served)}`,
       );
-      expect(kills).toBeGreaterThan(KILL_MS / 10_000);
       expect(load.served['local'] ?? 0).toBeGreaterThan(0);
     }),
-    KILL_MS + 120_000,
   );
 });
 
@@ -52,40 +53,40 @@ describe('a holder that dies', () => {
   it(
     'delays the writes of its keys until its lease is over',
     onScene(async (scene) => {
-      const group = await QuorumGroup.running(scene, NAMES);
-      const leader = await group.leader();
+      const cell = await QuorumCell.running(scene, NAMES);
+      const leader = await cell.leader();
       const holder = NAMES.find((name) => name !== leader) as string;
-      const client = group.client(leader);
+      const client = await cell.client(leader);
       await client.put('k', 'before');
       await until('the leader reads locally', async () =>
         (await client.get('k')).served === 'local' ? true : undefined,
       );
-      const diedMs = nowMs();
-      await group.kill(holder);
+      const sinceDeath = new Stopwatch();
+      await cell.kill(holder);
       const written = client.put('k', 'after', { timeoutMs: TIMEOUT_MS });
       await client.put('other', 'x', { timeoutMs: TIMEOUT_MS });
       await written;
-      const tookMs = nowMs() - diedMs;
+      const tookMs = sinceDeath.ms;
       console.log(`a write of a dead holder's key took ${Math.round(tookMs)} ms`);
       expect(tookMs).toBeLessThan(HOLDER_GONE_MS + LATE_MS);
-      const againMs = nowMs();
+      const again = new Stopwatch();
       await client.put('k', 'again');
-      expect(nowMs() - againMs).toBeLessThan(LATE_MS);
+      expect(again.ms).toBeLessThan(LATE_MS);
     }),
   );
 
   it(
     'delays only the writes of the keys that it held',
     onScene(async (scene) => {
-      const group = await QuorumGroup.running(scene, NAMES, { readers: 'leader' });
-      const leader = await group.leader();
+      const cell = await QuorumCell.running(scene, NAMES, { readers: 'leader' });
+      const leader = await cell.leader();
       const other = NAMES.find((name) => name !== leader) as string;
-      const client = group.client(leader);
+      const client = await cell.client(leader);
       await client.put('k', 'before');
-      await group.kill(other);
-      const diedMs = nowMs();
+      await cell.kill(other);
+      const sinceDeath = new Stopwatch();
       await client.put('k', 'after');
-      expect(nowMs() - diedMs).toBeLessThan(LATE_MS);
+      expect(sinceDeath.ms).toBeLessThan(LATE_MS);
     }),
   );
 });
@@ -95,20 +96,20 @@ describe('a replica whose disk is damaged', () => {
     'does not start with lost votes, and joins anew with an empty directory',
     onScene(async (scene) => {
       const { rm } = await import('node:fs/promises');
-      const group = await QuorumGroup.running(scene, NAMES, { leaseMs: 1_000, electionMs: 500 });
-      const leader = await group.leader();
+      const cell = await QuorumCell.running(scene, NAMES, { leaseMs: 1_000, electionMs: 500 });
+      const leader = await cell.leader();
       const lost = NAMES.find((name) => name !== leader) as string;
-      const client = group.client(leader);
+      const client = await cell.client(leader);
       await client.put('k', 'v');
-      await group.kill(lost);
+      await cell.kill(lost);
       await rm(`${scene.path(lost)}/0000000000000001.journal`);
-      expect(await group.start(lost).event('failed')).toMatchObject({ code: 'QUORUM_VOTES_LOST' });
+      expect(await cell.start(lost).event('failed')).toMatchObject({ code: 'DATA_LOST' });
       await rm(scene.path(lost), { recursive: true });
-      const joined = group.start(lost, { join: true });
+      const joined = cell.start(lost, { newcomer: true });
       await joined.event('listening');
-      await client.add(lost, { timeoutMs: TIMEOUT_MS });
+      await client.addReplica(lost, { timeoutMs: TIMEOUT_MS });
       await joined.event('ready');
-      expect(text((await group.client(lost).get('k')).value)).toBe('v');
+      expect(text((await (await cell.client(lost)).get('k')).value)).toBe('v');
     }),
   );
 });

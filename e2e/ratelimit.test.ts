@@ -1,15 +1,17 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, inject, it } from 'vitest';
 import { LIMIT, LimitedServers, RoundRobinClient } from './harness/limited-servers.ts';
 import { onScene, type Scene } from './harness/scene.ts';
 import { nowMs, pause, until } from './harness/time.ts';
+import { Stopwatch } from '../leasehold/src/node/testing/undisturbed-time.ts';
 
-/** With LIMITS_CALM_MS=12000, more than a minute: calm times of this length also between the faults. */
-const LONG_CALM_MS = Number(process.env['LIMITS_CALM_MS'] ?? 0);
+/** The long variant has calm times between the faults, too, and takes more than a minute. The limit is judged in every second of both. */
+const LONG_CALM_MS = inject('long') ? 12_000 : 0;
 const CALM_MS = Math.max(3_000, LONG_CALM_MS);
-/** Others use the machine, too: a calm time in which servers did not get the processor is made again. */
-const CALM_TRIES = 3;
 const AWAY_MS = 3_000;
-/** Of the limit, when calm. */
+/**
+ * Of the limit, when calm, by the time in which this machine let a process run (`node/testing/undisturbed-time.ts`): servers that wait for a processor use less of the limit. The promise is
+ * the sum, which is judged in every interval by the wall.
+ */
 const ENOUGH = 0.9;
 
 /** What the servers admitted, and the client that asks them. */
@@ -34,14 +36,9 @@ class Use {
 
   async calm(ms: number): Promise<void> {
     if (ms === 0) return;
-    let share = 0;
-    for (let tries = 0; tries < CALM_TRIES && share <= ENOUGH; tries += 1) {
-      const fromMs = nowMs();
-      await pause(ms);
-      const admitted = this.#servers.admittedAt().filter((atMs) => atMs >= fromMs && atMs < fromMs + ms);
-      share = admitted.length / LIMIT / (ms / 1_000);
-    }
-    this.shares.push(share);
+    const [fromMs, time] = [nowMs(), new Stopwatch()];
+    await until('the calm time is over', () => (time.ms >= ms ? true : undefined));
+    this.shares.push(this.#servers.admittedSince(fromMs) / LIMIT / (time.ms / 1_000));
   }
 
   expectKept(statuses: ReadonlyMap<number, number>): void {

@@ -2,12 +2,15 @@
  * A pool as it is once everybody has joined: the rows that look-ups have, the spans that an owner has.
  */
 
-import { Lookup } from '../../leasehold/src/pool/lookup/lookup.ts';
-import type { TableRow } from '../../leasehold/src/pool/messages.ts';
-import { ownerPace, resolveDurations } from '../../leasehold/src/pool/options.ts';
-import { Owner } from '../../leasehold/src/pool/owner/owner.ts';
-import { consistentHashing } from '../../leasehold/src/pool/policy/consistent-hashing.ts';
+import { Lookup } from '../../leasehold/src/pool/core/lookup/lookup.ts';
+import { nodeRuntime } from '../../leasehold/src/node/runtime.ts';
+import type { FromManager, TableRow, Update } from '../../leasehold/src/pool/core/messages.ts';
+import { ownerPace, resolveDurations } from '../../leasehold/src/pool/core/options.ts';
+import { Owner } from '../../leasehold/src/pool/core/owner/owner.ts';
+import { consistentHashing } from '../../leasehold/src/pool/core/policy/consistent-hashing.ts';
+import { PoolOwner } from '../../leasehold/src/pool/shell/owner/pool-owner.ts';
 import type { Span } from '../../leasehold/src/runtime/keys/range.ts';
+import { silent } from '../../leasehold/src/runtime/logger.ts';
 import { instant } from '../../leasehold/src/runtime/time.ts';
 
 export const POOL = 'bench';
@@ -53,10 +56,27 @@ export function lookupWith(rows: readonly TableRow[]): Lookup {
 export const NUMBER = 1;
 const LEASE_MS = 3_600_000;
 
-/** An owner that has been granted these spans, for longer than any measurement takes. */
+const identity = { pool: POOL, incarnation: 'a.1', name: 'a', url: 'http://a', proof: undefined };
+
+/** The update that grants an owner these spans, for longer than any measurement takes. */
+const grantOf = (spans: readonly Span[]): Update => ({
+  kind: 'update',
+  pool: POOL,
+  incarnation: identity.incarnation,
+  history: 'h',
+  term: 1,
+  sequence: 1,
+  position: NUMBER,
+  acknowledges: 1,
+  leaseMs: LEASE_MS,
+  pace: ownerPace(resolveDurations()),
+  admitted: true,
+  spans: spans.map(({ start, end }) => ({ start, end, number: NUMBER, recalled: false, continues: [] })),
+});
+
+/** The core of an owner that holds these spans. */
 export function ownerOf(spans: readonly Span[]): Owner {
   const now = instant(performance.now());
-  const identity = { pool: POOL, incarnation: 'a.1', name: 'a', url: 'http://a', proof: undefined };
   const owner = new Owner(
     {
       identity,
@@ -69,23 +89,26 @@ export function ownerOf(spans: readonly Span[]): Owner {
     now,
   );
   owner.wake(now);
-  owner.receive(
-    'manager',
-    {
-      kind: 'update',
-      pool: POOL,
-      incarnation: identity.incarnation,
-      history: 'h',
-      term: 1,
-      sequence: 1,
-      position: NUMBER,
-      acknowledges: 1,
-      leaseMs: LEASE_MS,
-      pace: ownerPace(resolveDurations()),
-      admitted: true,
-      spans: spans.map(({ start, end }) => ({ start, end, number: NUMBER, recalled: false, continues: [] })),
+  owner.receive('manager', grantOf(spans), now);
+  return owner;
+}
+
+/** What `joinPool` resolves with, without a Manager: the owner holds these spans, and what it sends reaches nobody. */
+export function poolOwnerOf(spans: readonly Span[]): PoolOwner {
+  let hear: (from: string, message: FromManager) => void = () => {};
+  const owner = new PoolOwner({
+    ...{ identity, durations: resolveDurations(), runtime: nodeRuntime({ unref: true }), logger: silent },
+    addresses: { current: ['manager'] },
+    dialer: {
+      send: () => {},
+      listen: (callback) => {
+        hear = callback;
+        return { [Symbol.dispose]: () => {} };
+      },
     },
-    now,
-  );
+    application: {},
+    close: async () => {},
+  });
+  hear('manager', grantOf(spans));
   return owner;
 }

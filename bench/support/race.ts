@@ -17,17 +17,17 @@
  * A round in which the first contestant, who sets the pace, was much slower than usual is thrown away.
  */
 
-export interface Contestant {
+export interface Contestant<Item = string> {
   readonly name: string;
   /** Items in a batch; fewer for the slow. */
   readonly batch: number;
   /** Does all items. What it returns is kept, so that nothing of it is optimized away. */
-  readonly run: (items: readonly string[]) => unknown;
+  readonly run: (items: readonly Item[]) => unknown;
 }
 
-export interface RaceOptions {
+export interface RaceOptions<Item = string> {
   /** Makes items that nobody has seen yet. */
-  readonly items: (count: number) => readonly string[];
+  readonly items: (count: number) => readonly Item[];
   readonly rounds: number;
   /** The rounds at the beginning that only serve to get the code compiled. */
   readonly practice: number;
@@ -53,13 +53,13 @@ export class Race {
     this.kept = kept.length;
   }
 
-  static run(contestants: readonly Contestant[], options: RaceOptions): Race {
+  static run<Item>(contestants: readonly Contestant<Item>[], options: RaceOptions<Item>): Race {
     const rounds: Round[] = [];
     for (let round = 0; round < options.rounds + options.practice; round += 1) {
       const nanoseconds: number[] = [];
       for (let turn = 0; turn < contestants.length; turn += 1) {
         const index = (round + turn) % contestants.length;
-        nanoseconds[index] = takeTurn(contestants[index] as Contestant, options);
+        nanoseconds[index] = takeTurn(contestants[index] as Contestant<Item>, options);
       }
       if (round >= options.practice) rounds.push(nanoseconds);
     }
@@ -99,7 +99,7 @@ type Round = readonly number[];
 /** Results are put here for nobody to look at. */
 const sink: { result: unknown } = { result: undefined };
 
-function takeTurn({ batch, run }: Contestant, { items, helpings }: RaceOptions): number {
+function takeTurn<Item>({ batch, run }: Contestant<Item>, { items, helpings }: RaceOptions<Item>): number {
   const nanoseconds: number[] = [];
   for (let helping = 0; helping < helpings; helping += 1) {
     for (const fresh of Array.from({ length: BATCHES }, () => items(batch))) {

@@ -1,6 +1,6 @@
 /** Three Managers that elect each other and keep nothing, for one test. */
 
-import { lastingPort } from './ports.ts';
+import { lastingPort } from '../../leasehold/src/node/testing/lasting-port.ts';
 import type { Program } from './program.ts';
 import type { Scene } from './scene.ts';
 import { until } from './time.ts';
@@ -31,7 +31,7 @@ export class ElectedManagers {
     const started = NAMES.map((name) =>
       scene.start({
         ...{ name, program: 'manager' },
-        config: { store: { flease: { id: name, peers, takeoverMs: TAKEOVER_MS } }, defaults: DURATIONS },
+        config: { store: { flease: { name, peers, takeoverMs: TAKEOVER_MS } }, defaults: DURATIONS },
       }),
     );
     const ready = await Promise.all(started.map((program) => program.event('ready')));

@@ -1,7 +1,7 @@
 /** A group of members as processes, which all want the same key. With a network, each is on a machine of its own. */
 
 import type { Network } from './network.ts';
-import { lastingPort } from './ports.ts';
+import { lastingPort } from '../../leasehold/src/node/testing/lasting-port.ts';
 import type { Program, ProgramEvent, Start } from './program.ts';
 import type { Scene } from './scene.ts';
 import { until } from './time.ts';
@@ -82,7 +82,7 @@ export class FleaseGroup {
     const member = this.#scene.start({
       ...{ name, program: 'member', environment, under: this.#network?.on(name) },
       config: {
-        join: { id: name, peers: this.peers, insecure: true, ...this.times },
+        join: { name, peers: this.peers, insecure: true, ...this.times },
         ...{ keys, register: this.#scene.register.path, writeEveryMs: WRITE_EVERY_MS },
       },
     });

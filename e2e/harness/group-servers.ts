@@ -1,7 +1,7 @@
 /** Servers of a group as real processes, on this machine or each on a machine of its own, and what must hold of all of them. */
 
 import type { Network } from './network.ts';
-import { lastingPort } from './ports.ts';
+import { lastingPort } from '../../leasehold/src/node/testing/lasting-port.ts';
 import type { Program, Reply } from './program.ts';
 import type { Scene } from './scene.ts';
 import { until } from './time.ts';
@@ -122,6 +122,11 @@ export class GroupServers<Name extends string> {
 
   viewsOf(name: Name): number {
     return this.at(name).events.filter(({ event }) => event === 'view').length;
+  }
+
+  /** How often a server stood still for so long that others may have taken it for dead: what that costs is no fault of the code. */
+  get stalls(): number {
+    return this.#programs.flatMap(({ events }) => events.filter(({ event }) => event === 'stalled')).length;
   }
 
   /** Views in which servers acted at the same time, and which share a server, or are registered in etcd: there must be none. */

@@ -34,7 +34,7 @@ export class LimitedServers {
     const network = await Network.openReachable(scene, MANAGER, ...NAMES);
     const servers = new LimitedServers(scene, network);
     if (on === 'pool') {
-      const options = { ...SHORT, host: network.address(MANAGER), insecure: true };
+      const options = { ...SHORT, listen: `${network.address(MANAGER)}:0`, insecure: true };
       servers.#managers = (await scene.manager(options, { under: network.on(MANAGER) })).managers;
     }
     for (const name of NAMES) servers.#start(name);
@@ -120,13 +120,16 @@ export class LimitedServers {
     const peers = Object.fromEntries(
       NAMES.filter((other) => other !== name).map((other) => [other, address(other)]),
     );
-    return { name, listen: address(name), peers, size: NAMES.length };
+    return { name, listen: address(name), peers, maxServers: NAMES.length };
   }
 
   #start(name: string): Program {
     const config = {
       ...{ managers: this.#managers, name, host: this.#network.address(name), watched: this.key },
-      ...{ limit: { name: 'api', limit: LIMIT, burst: BURST }, group: this.#groupOf(name) },
+      ...{
+        limit: { name: 'api', limit: LIMIT, burst: BURST, whenCutOff: 'closed' },
+        group: this.#groupOf(name),
+      },
     };
     const program = this.#scene.start({
       name,

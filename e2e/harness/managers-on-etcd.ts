@@ -7,7 +7,7 @@ import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { EtcdCluster } from '../../leasehold/src/etcd/testing/etcd-cluster.ts';
 import { Network } from './network.ts';
-import { lastingPort } from './ports.ts';
+import { lastingPort } from '../../leasehold/src/node/testing/lasting-port.ts';
 import type { Program } from './program.ts';
 import type { Scene } from './scene.ts';
 import { until } from './time.ts';
@@ -22,7 +22,7 @@ interface Place {
 }
 
 interface Slot {
-  readonly config: { readonly host: string; readonly port: number; readonly [option: string]: unknown };
+  readonly config: { readonly listen: string; readonly [option: string]: unknown };
   readonly under: readonly string[];
   program: Program;
 }
@@ -55,7 +55,7 @@ export class ManagersOnEtcd {
     const store = `etcd://${cluster.endpoints.map((endpoint) => new URL(endpoint).host).join(',')}/e2e`;
     for (const name of names) {
       const { host, under } = place(name);
-      const config = { store, host, port: await lastingPort(), insecure: true, id: name };
+      const config = { store, listen: `${host}:${await lastingPort()}`, insecure: true, name };
       all.#slots.push({ config, under, program: all.#start(config, under) });
     }
     await Promise.all(all.programs.map((program) => program.event('ready')));
@@ -68,7 +68,7 @@ export class ManagersOnEtcd {
   }
 
   get addresses(): readonly string[] {
-    return this.#slots.map(({ config: { host, port } }) => `${host}:${port}`);
+    return this.#slots.map(({ config: { listen } }) => listen);
   }
 
   /** The one that leads, when there is one; not one of those named. */
@@ -130,7 +130,7 @@ export class ManagersOnEtcd {
   }
 
   #start(config: Slot['config'], under: readonly string[]): Program {
-    return this.#scene.start({ name: String(config['id']), program: 'manager', config, under });
+    return this.#scene.start({ name: String(config['name']), program: 'manager', config, under });
   }
 
   #slot(program: Program): Slot {

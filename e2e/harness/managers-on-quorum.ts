@@ -3,7 +3,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { lastingPort } from './ports.ts';
+import { lastingPort } from '../../leasehold/src/node/testing/lasting-port.ts';
 import type { Program } from './program.ts';
 import type { Scene } from './scene.ts';
 import { until } from './time.ts';
@@ -11,7 +11,7 @@ import { until } from './time.ts';
 const NAMES = ['m0', 'm1', 'm2'] as const;
 
 interface Slot {
-  readonly config: { readonly port: number; readonly [option: string]: unknown };
+  readonly config: { readonly listen: string; readonly [option: string]: unknown };
   program: Program;
 }
 
@@ -31,7 +31,7 @@ export class ManagersOnQuorum {
     for (const name of NAMES) peers[name] = `127.0.0.1:${await lastingPort()}`;
     for (const name of NAMES) {
       const quorum = { name, directory: join(root, name), peers };
-      const config = { store: { quorum }, port: await lastingPort(), firstStart: true };
+      const config = { store: { quorum }, listen: `127.0.0.1:${await lastingPort()}`, firstStart: true };
       all.#slots.push({ config, program: all.#start(name, config) });
     }
     await Promise.all(all.programs.map((program) => program.event('ready')));
@@ -44,7 +44,7 @@ export class ManagersOnQuorum {
   }
 
   get addresses(): readonly string[] {
-    return this.#slots.map(({ config: { port } }) => `127.0.0.1:${port}`);
+    return this.#slots.map(({ config: { listen } }) => listen);
   }
 
   /** The one that leads, when there is one; not one of those named. */

@@ -11,7 +11,7 @@
  */
 
 import { run } from './tools.ts';
-import { worker, WORKERS_MAX } from './worker.ts';
+import { worker, WORKERS_MAX } from '../../leasehold/src/node/testing/worker.ts';
 
 let networks = 0;
 

@@ -1,5 +1,6 @@
-/** A load on a quorum group whose every call is written down with its outcome, for the linearizability checker. */
+/** A load on a quorum cell whose every call is written down with its outcome, for the linearizability checker. */
 
+import type { QuorumClient } from '../../leasehold/src/quorum/index.ts';
 import { isCoded } from '../../leasehold/src/runtime/errors.ts';
 import {
   checkLinearizable,
@@ -8,7 +9,7 @@ import {
   type RegisterInput,
   type RegisterOutput,
 } from '../../leasehold/src/sim/linearizability.ts';
-import type { QuorumGroup } from './quorum-group.ts';
+import type { QuorumCell } from './quorum-cell.ts';
 import { nowMs, pause } from './time.ts';
 
 const KEYS = ['k1', 'k2', 'k3', 'k4'];
@@ -25,7 +26,8 @@ export class QuorumLoad {
   isOver = false;
   #values = 0;
 
-  async lane(name: string, client: ReturnType<QuorumGroup['client']>): Promise<void> {
+  async lane(name: string, connecting: ReturnType<QuorumCell['client']>): Promise<void> {
+    const client = await connecting;
     while (!this.isOver) {
       const key = KEYS[Math.floor(Math.random() * KEYS.length)] as string;
       await this.#one(name, key, client).catch((error: unknown) => {
@@ -35,7 +37,7 @@ export class QuorumLoad {
     }
   }
 
-  async #one(name: string, key: string, client: ReturnType<QuorumGroup['client']>): Promise<void> {
+  async #one(name: string, key: string, client: QuorumClient): Promise<void> {
     this.#values += 1;
     const value = `${name}.${this.#values}`;
     const options = { timeoutMs: TIMEOUT_MS };
@@ -50,7 +52,7 @@ export class QuorumLoad {
       await client.put(key, value, options);
       returned({ did: 'write' }, nowMs());
     } else {
-      const expected = text((await client.get(key, { ...options, mode: 'stale' })).value);
+      const expected = text((await client.get(key, { ...options, mode: 'weak' })).value);
       const condition = expected === null ? 'absent' : { value: expected };
       const returned = this.history.call(name, key, { do: 'compare-and-set', expected, value }, nowMs());
       const { isDone } = await client.compareAndSet(key, condition, value, options);

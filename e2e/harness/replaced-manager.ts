@@ -5,7 +5,7 @@
 
 import { writeFileSync } from 'node:fs';
 import { DURATIONS, TAKEOVER_MS } from './elected-managers.ts';
-import { lastingPort } from './ports.ts';
+import { lastingPort } from '../../leasehold/src/node/testing/lasting-port.ts';
 import type { Program } from './program.ts';
 import type { Scene } from './scene.ts';
 import { until } from './time.ts';
@@ -39,7 +39,7 @@ export class ReplacedManager {
       });
     }
     const managers = new ReplacedManager(scene, places);
-    for (const id of FIRST) managers.#start(id, ['--flease-peers', managers.#peers(FIRST)]);
+    for (const id of FIRST) managers.#start(id, ['--peers', managers.#peers(FIRST)]);
     await managers.leader();
     return managers;
   }
@@ -69,7 +69,7 @@ export class ReplacedManager {
     const before = this.#peers(FIRST);
     const peers = this.#peers([...FIRST.filter((each) => each !== leaver), JOINER]);
     const program = this.#start(id, [
-      ...['--flease-peers', peers, '--flease-view', '2', '--flease-before', before],
+      ...['--peers', peers, '--peers-version', '2', '--peers-before', before],
     ]);
     await program.wrote('ready: this member');
   }
@@ -96,9 +96,10 @@ export class ReplacedManager {
   #start(id: string, group: readonly string[]): Program {
     const { serves, http } = this.#places.get(id) as Place;
     const argv = [
-      ...['manager', '--store', 'flease', '--flease-id', id, ...group, '--config', this.#configuration],
-      ...['--port', `${serves}`, '--http-port', `${http}`, '--id', id, '--json'],
-      ...['--flease-takeover', `${TAKEOVER_MS}ms`],
+      ...['manager', 'start', '--store', 'flease', '--name', id, ...group],
+      ...['--config', this.#configuration],
+      ...['--listen', `127.0.0.1:${serves}`, '--http', `${http}`, '--json'],
+      ...['--takeover', `${TAKEOVER_MS}ms`],
     ];
     const program = this.#scene.start({ name: id, program: 'cli', config: { argv } });
     this.#programs.set(id, program);
@@ -115,7 +116,10 @@ export class ReplacedManager {
   async #roleOf(id: string): Promise<unknown> {
     try {
       const answer = await fetch(`http://127.0.0.1:${this.#places.get(id)?.http}/v1/status`);
-      return ((await answer.json()) as { readonly role: unknown }).role;
+      const { handles } = (await answer.json()) as {
+        readonly handles: readonly { readonly role: unknown }[];
+      };
+      return handles[0]?.role;
     } catch (error) {
       if (error instanceof TypeError) return undefined;
       throw error;

@@ -9,9 +9,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'vitest';
-import type { JoinOptions, OpenLookupOptions } from 'leasehold/pool';
+import type { JoinPoolOptions, ConnectLookupOptions } from 'leasehold/pool';
 import type { StartManagerOptions } from 'leasehold/manager';
-import { resolveDurations } from '../../leasehold/src/pool/options.ts';
+import { resolveDurations } from '../../leasehold/src/pool/core/options.ts';
 import type { ClockChoice } from '../programs/clocks.ts';
 import { Observer } from './observer.ts';
 import { Program, type Start } from './program.ts';
@@ -21,7 +21,7 @@ import { missing, type Tool } from './tools.ts';
 
 type ProcessConditions = Pick<Start, 'under' | 'environment' | 'onTerminal'>;
 
-export interface OwnerStart extends Partial<JoinOptions>, ProcessConditions {
+export interface OwnerStart extends Partial<JoinPoolOptions>, ProcessConditions {
   name: string;
   managers: readonly string[];
   /** What it writes to the register. @default the keys of the scene */
@@ -30,7 +30,7 @@ export interface OwnerStart extends Partial<JoinOptions>, ProcessConditions {
   leaveOn?: readonly NodeJS.Signals[];
 }
 
-export interface LookupStart extends Partial<OpenLookupOptions>, ProcessConditions {
+export interface LookupStart extends Partial<ConnectLookupOptions>, ProcessConditions {
   managers: readonly string[];
   clocks?: ClockChoice;
 }
@@ -42,6 +42,9 @@ const WRITE_EVERY_MS = 20;
 /** Short, so that a test need not take long; everything else follows from it. */
 export const LEASE_MS = 1_500;
 export const HOLD_MS: number = resolveDurations({ leaseMs: LEASE_MS }).holdMs;
+/** `http`: the program shows the state, too. */
+export type ManagerProgramOptions = StartManagerOptions & { readonly http?: true };
+
 export const SHORT: { readonly defaults: { readonly leaseMs: number } } = { defaults: { leaseMs: LEASE_MS } };
 
 export class Scene {
@@ -74,12 +77,12 @@ export class Scene {
   }
 
   /** Started, and perhaps not up: `ready` or `failed` is yet to come. */
-  startManager(options: StartManagerOptions, conditions: ProcessConditions = {}): Program {
+  startManager(options: ManagerProgramOptions, conditions: ProcessConditions = {}): Program {
     return this.start({ name: 'manager', program: 'manager', config: options, ...conditions });
   }
 
   async manager(
-    options: StartManagerOptions = SHORT,
+    options: ManagerProgramOptions = SHORT,
     conditions: ProcessConditions = {},
   ): Promise<{ readonly manager: Program; readonly managers: readonly string[] }> {
     const manager = this.startManager(options, conditions);

@@ -7,10 +7,10 @@ export const nowMs = (): number => Number(process.hrtime.bigint() / 1_000n) / 1_
 
 export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** For waiting until something is so: long, because it only matters when it is not. */
-export const PATIENCE_MS = 30_000;
+/** For waiting until something is so: long, because it only matters when it is not. No promise is judged by it, only what hangs. */
+export const PATIENCE_MS = 240_000;
 
-/** Resolves with the first answer that is not undefined. */
+/** Resolves with the first answer that is not undefined. Asking takes half of the time at most: else it would be the load that it waits for. */
 export async function until<T>(
   what: string,
   ask: () => T | undefined | Promise<T | undefined>,
@@ -18,9 +18,10 @@ export async function until<T>(
 ): Promise<T> {
   const deadline = nowMs() + withinMs;
   for (;;) {
+    const askedMs = nowMs();
     const answer = await ask();
     if (answer !== undefined) return answer;
     if (nowMs() > deadline) throw new Error(`not within ${withinMs} ms: ${what}`);
-    await pause(5);
+    await pause(5 + nowMs() - askedMs);
   }
 }

@@ -31,18 +31,18 @@ const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 
 async function liveOnce(name: string): Promise<void> {
   const url = `http://${name}/${'x'.repeat(padding)}`;
-  const owner = await joinPool({ managers, pool, name, url, joinWithinMs: 120_000 });
+  const owner = await joinPool({ managers, pool, name, url, timeoutMs: 120_000 });
   say('joined', { name, incarnation: owner.incarnation });
   present.add(owner);
   await pause(30 + Math.random() * 200);
   for (const key of keys) {
-    const number = owner.checkLeaseNow(key);
+    const number = owner.check(key);
     if (number !== undefined) say('granted', { key, number, incarnation: owner.incarnation });
   }
-  await owner.leave();
+  await owner.close();
   present.delete(owner);
   // An owner that was told nothing since still counts as admitted.
-  say(owner.isAdmitted ? 'unheard' : 'left', { name, incarnation: owner.incarnation });
+  say(owner.status().isAdmitted ? 'unheard' : 'left', { name, incarnation: owner.incarnation });
 }
 
 async function live(name: string): Promise<void> {
@@ -66,7 +66,7 @@ obey({
   check: ({ keys: asked }: Request) => ({
     held: [...present].map((owner) => ({
       incarnation: owner.incarnation,
-      numbers: asked.map((key) => owner.checkLeaseNow(key) ?? null),
+      numbers: asked.map((key) => owner.check(key) ?? null),
     })),
   }),
   stop: async () => {

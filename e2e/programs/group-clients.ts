@@ -1,15 +1,15 @@
 /** Many clients of a group in one process, each as if in a process of its own: with a connection, a name and a view. */
 
-import { type GroupClient, joinGroup } from 'leasehold/membership';
-import { fail, logger, nowMs, obey, say, told } from './conversation.ts';
+import { connectGroup, type GroupClient } from 'leasehold/membership';
+import { errorFacts, fail, logger, nowMs, obey, say, told } from './conversation.ts';
 
 interface Config {
   readonly names: readonly string[];
-  readonly peers: Readonly<Record<string, string>>;
+  readonly servers: readonly string[];
   readonly leaseMs: number;
 }
 
-const { names, peers, leaseMs } = told<Config>();
+const { names, servers, leaseMs } = told<Config>();
 const clients: GroupClient[] = [];
 /** For each name that is waited for: when the clients here saw the name in a view. */
 const seenAt = new Map<string, number[]>();
@@ -17,8 +17,9 @@ const seenAt = new Map<string, number[]>();
 const quiet = { ...logger, debug: () => {}, info: () => {}, warn: () => {} };
 
 const join = async (name: string): Promise<GroupClient> => {
-  const client = await joinGroup({
-    ...{ name, peers, leaseMs, logger: quiet },
+  const client = await connectGroup({
+    ...{ name, servers, leaseMs, logger: quiet },
+    onMessage: (from, bytes) => say('message', { to: name, from, text: new TextDecoder().decode(bytes) }),
     onView: (view) => {
       for (const [wanted, instants] of seenAt) if (view.clients.includes(wanted)) instants.push(nowMs());
     },
@@ -55,6 +56,14 @@ try {
       const atMs = nowMs();
       await join(name);
       return { atMs };
+    },
+    send: async ({ from, to, text }: { from: string; to: string; text: string }) => {
+      try {
+        await clients.find((client) => client.name === from)?.send(to, new TextEncoder().encode(text));
+        return { isAcknowledged: true };
+      } catch (error) {
+        return { isAcknowledged: false, ...errorFacts(error) };
+      }
     },
     close: async () => {
       await Promise.all(clients.map((client) => client.close()));

@@ -3,13 +3,7 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { joinGroup, type JoinGroupOptions } from 'leasehold/membership';
-import {
-  nodeLimit,
-  ratelimit,
-  type RateLimitOptions,
-  shareLimits,
-  shareLimitsInGroup,
-} from 'leasehold/ratelimit';
+import { joinLimits, nodeLimit, ratelimit, type RateLimitOptions } from 'leasehold/ratelimit';
 import { fail, logger, obey, say, told } from './conversation.ts';
 
 interface Config {
@@ -17,7 +11,7 @@ interface Config {
   /** In place of the Managers: the server of a group. */
   readonly group?: JoinGroupOptions;
   readonly name: string;
-  readonly limit: Omit<RateLimitOptions, 'sharing'>;
+  readonly limit: Omit<RateLimitOptions, 'shared'>;
   /** The address of the machine, if it is on a network with others. */
   readonly host?: string;
   /** The key whose owner the test wants to know. */
@@ -28,11 +22,12 @@ const LOOK_EVERY_MS = 20;
 
 const { managers, group, name, limit, host = '127.0.0.1', watched } = told<Config>();
 try {
-  const sharing =
+  const shared = await joinLimits(
     group === undefined
-      ? await shareLimits({ managers, name, host, insecure: true, logger })
-      : shareLimitsInGroup(await joinGroup({ ...group, insecure: true, logger }));
-  const limiter = ratelimit({ ...limit, sharing });
+      ? { managers, name, listen: `${host}:0`, insecure: true, logger }
+      : { group: await joinGroup({ ...group, insecure: true, logger }) },
+  );
+  const limiter = ratelimit({ ...limit, shared });
   const key = ({ headers }: IncomingMessage): string | undefined => headers['x-api-key']?.toString();
   const check = nodeLimit(limiter, { key });
   const server = createServer(async (request, response) => {

@@ -1,11 +1,11 @@
 /** A look-up, which says what it is told. */
 
-import { type OpenLookupOptions, openLookup } from 'leasehold/pool';
+import { type ConnectLookupOptions, connectLookup } from 'leasehold/pool';
 import { chooseClocks, type ClockChoice } from './clocks.ts';
 import { fail, logger, obey, say, told } from './conversation.ts';
 
 interface Config {
-  readonly open: OpenLookupOptions;
+  readonly open: ConnectLookupOptions;
   readonly keys: readonly string[];
   readonly clocks?: ClockChoice;
 }
@@ -18,14 +18,14 @@ const { open, keys, clocks } = told<Config>();
 chooseClocks(clocks);
 
 try {
-  const lookup = await openLookup({
+  const lookup = await connectLookup({
     ...open,
     logger,
     onLoss: (loss) => say('loss', { why: loss.why, keys: keys.filter((key) => loss.has(key)) }),
   });
   obey({
     find: ({ keys: asked }: Request) => ({ owners: asked.map((key) => lookup.find(key) ?? null) }),
-    position: () => ({ ...lookup.position }),
+    position: () => ({ ...lookup.status().position }),
     clocks: () => ({ wallMs: Date.now() }),
   });
   say('ready', { pid: process.pid });

@@ -1,26 +1,30 @@
 /** A Manager. Ends by SIGTERM, or when it cannot go on. */
 
+import { serveStatus } from 'leasehold';
 import { type StartManagerOptions, startManager } from 'leasehold/manager';
 import { fail, logger, obey, say, told } from './conversation.ts';
 
-const options = told<StartManagerOptions>();
+const { http, ...options } = told<StartManagerOptions & { readonly http?: true }>();
 
 try {
   const manager = await startManager({
-    http: false,
-    port: 0,
-    firstStart: options.store === undefined,
+    listen: '127.0.0.1:0',
+    firstStart: options.store === undefined || Object.hasOwn(Object(options.store), 'directory'),
     ...options,
     logger,
   });
+  const server = http ? await serveStatus(manager, { listen: '127.0.0.1:0', logger }) : undefined;
   process.once('SIGTERM', () => {
-    void manager.close().then(() => {
-      say('closed');
-      process.exit(0);
-    });
+    void Promise.resolve(server?.close())
+      .then(() => manager.close())
+      .then(() => {
+        say('closed');
+        process.exit(0);
+      });
   });
-  manager.failed.catch((error: unknown) => {
-    fail(error);
+  void manager.closed.then((why) => {
+    if (why === undefined) return;
+    fail(why);
     process.exit();
   });
   obey({
@@ -42,7 +46,7 @@ try {
     stepDown: async () => ({ hasSteppedDown: await manager.stepDown() }),
     memory: () => ({ rssBytes: process.memoryUsage().rss }),
   });
-  say('ready', { pid: process.pid, address: manager.address, httpUrl: manager.httpUrl });
+  say('ready', { pid: process.pid, address: manager.address, httpUrl: server?.url });
 } catch (error) {
   fail(error);
 }

@@ -4,7 +4,7 @@
  */
 
 import { randomUUID } from 'node:crypto';
-import { type FleaseLease, type JoinFleaseOptions, joinFlease, type Peers } from 'leasehold/flease';
+import { type Lease, type JoinFleaseOptions, joinFlease, type Peers } from 'leasehold/flease';
 import { errorFacts, fail, logger, obey, say, told } from './conversation.ts';
 import { RegisterClient } from './register-client.ts';
 
@@ -20,7 +20,7 @@ interface Request {
   readonly key: string;
   readonly number: number;
   readonly keys: readonly string[];
-  readonly waitMs?: number;
+  readonly timeoutMs?: number;
   readonly peers: Peers;
 }
 
@@ -28,11 +28,11 @@ const { join, keys, register: path, writeEveryMs } = told<Config>();
 const register = new RegisterClient(path);
 const incarnation = randomUUID();
 /** The last lease on each key, held or not. */
-const leases = new Map<string, FleaseLease>();
+const leases = new Map<string, Lease>();
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-async function workUnder(lease: FleaseLease): Promise<void> {
+async function workUnder(lease: Lease): Promise<void> {
   const { resource: key, number, signal } = lease;
   leases.set(key, lease);
   signal.addEventListener('abort', () => say('aborted', { key, number, ...errorFacts(signal.reason) }));
@@ -74,8 +74,8 @@ try {
     write: async ({ key, number }: Request) => ({
       isAccepted: (await register.write([{ key, number, incarnation, isUnchecked: true }]))[0],
     }),
-    acquire: async ({ key, waitMs }: Request) => {
-      const lease = await group.acquire(key, { waitMs });
+    acquire: async ({ key, timeoutMs }: Request) => {
+      const lease = await group.acquire(key, { timeoutMs });
       leases.set(key, lease);
       return { number: lease.number };
     },
@@ -84,7 +84,7 @@ try {
       return {};
     },
     change: async ({ peers }: Request) => {
-      await group.changeGroup({ peers });
+      await group.changePeers({ peers });
       return {};
     },
     settled: async () => {

@@ -3,13 +3,13 @@
  * write under the number of the check before it, as a careful application would.
  */
 
-import { type HeldKey, type JoinOptions, joinPool } from 'leasehold/pool';
+import { type HeldKey, type JoinPoolOptions, joinPool } from 'leasehold/pool';
 import { chooseClocks, type ClockChoice } from './clocks.ts';
 import { errorFacts, fail, logger, nowMs, obey, say, stallFor, told } from './conversation.ts';
 import { RegisterClient } from './register-client.ts';
 
 interface Config {
-  readonly join: JoinOptions;
+  readonly join: JoinPoolOptions;
   readonly keys: readonly string[];
   readonly register: string;
   readonly writeEveryMs: number;
@@ -43,7 +43,7 @@ try {
     register.write([{ key, number, incarnation, isUnchecked: true }]);
   const writeAll = async (): Promise<void> => {
     const writes = keys.flatMap((key) => {
-      const number = owner.checkLeaseNow(key);
+      const number = owner.check(key);
       return number === undefined ? [] : [{ key, number, incarnation }];
     });
     if (writes.length > 0) await register.write(writes);
@@ -53,12 +53,12 @@ try {
   obey({
     /** What is held, in one turn of the event loop. */
     check: ({ keys: asked }: Request) => ({
-      held: [{ incarnation, numbers: asked.map((key) => owner.checkLeaseNow(key) ?? null) }],
+      held: [{ incarnation, numbers: asked.map((key) => owner.check(key) ?? null) }],
     }),
-    continuous: ({ key, number }: Request) => ({ isContinuous: owner.checkLeaseContinuous(key, number) }),
+    continuous: ({ key, number }: Request) => ({ isHeld: owner.isHeld(key, number) }),
     /** A request that takes long to serve: checked, and then the event loop stands still. */
     request: ({ key, busyMs }: Request) => {
-      const number = owner.checkLeaseNow(key);
+      const number = owner.check(key);
       if (busyMs !== undefined) stallFor(busyMs);
       return { number: number ?? null };
     },
@@ -69,7 +69,7 @@ try {
       if (held === undefined) return { number: null };
       handles.set(key, held);
       held.signal.addEventListener('abort', () =>
-        say('aborted', { key, isContinuous: held.isContinuous(), ...errorFacts(held.signal.reason) }),
+        say('aborted', { key, isHeld: held.isHeld(), ...errorFacts(held.signal.reason) }),
       );
       return { number: held.number };
     },
@@ -81,7 +81,7 @@ try {
       }),
     clocks: () => ({ wallMs: Date.now(), clockMs: nowMs(), sinceStartMs: performance.now() }),
     leave: async () => {
-      await owner.leave();
+      await owner.close();
       say('left');
       return {};
     },
@@ -89,7 +89,7 @@ try {
   for (const signal of leaveOn) {
     process.once(signal, async () => {
       say('signal', { signal });
-      await owner.leave();
+      await owner.close();
       say('left');
       process.exit(0);
     });

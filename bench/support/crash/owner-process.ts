@@ -31,7 +31,7 @@ const server = createServer((request, response) => {
   });
   request.on('end', () => {
     const keys = JSON.parse(text) as readonly string[];
-    response.end(JSON.stringify(keys.map((key) => owner?.checkLeaseNow(key) ?? null)));
+    response.end(JSON.stringify(keys.map((key) => owner?.check(key) ?? null)));
   });
 });
 await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -1,7 +1,7 @@
 /** What `leasehold run` is inside: starts an owner, and tells the Manager of its death. */
 
 import process from 'node:process';
-import { type Logger, silent, superviseCommand } from 'leasehold/supervisor';
+import { type Logger, silent, supervise } from 'leasehold/supervisor';
 import { say, told } from '../processes/conversation.ts';
 import type { OwnerConfig } from './owner-process.ts';
 
@@ -17,7 +17,7 @@ const logger: Logger = {
     if (message === 'ended') say('reaped');
   },
 };
-const { death } = await superviseCommand({
+const { death } = await supervise({
   ...{ command: process.execPath, args: [program, JSON.stringify(owner)] },
   ...{ managers: owner.managers, certifyForMs: 5_000, logger },
 });

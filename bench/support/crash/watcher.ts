@@ -6,7 +6,7 @@
  * again, and where to.
  */
 
-import { type Loss, openLookup, type PoolLookup } from 'leasehold/pool';
+import { type Loss, connectLookup, type PoolLookup } from 'leasehold/pool';
 import { nowMs } from '../processes/conversation.ts';
 
 interface Awaited {
@@ -21,6 +21,10 @@ interface Ears {
   change: () => void;
 }
 
+/** Until the look-up is closed. */
+async function listen(lookup: PoolLookup, ears: Ears): Promise<void> {
+  for await (const _ of lookup.watch()) ears.change();
+}
 export class Watcher implements AsyncDisposable {
   readonly lookup: PoolLookup;
   readonly #lost = new Set<string>();
@@ -36,11 +40,11 @@ export class Watcher implements AsyncDisposable {
 
   static async open(managers: readonly string[], keys: readonly string[]): Promise<Watcher> {
     const ears: Ears = { loss: () => {}, change: () => {} };
-    const lookup = await openLookup({
+    const lookup = await connectLookup({
       ...{ pool: 'crash', managers },
       onLoss: (loss) => ears.loss(loss),
-      onChange: () => ears.change(),
     });
+    void listen(lookup, ears);
     return new Watcher(lookup, keys, ears);
   }
 

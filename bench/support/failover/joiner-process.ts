@@ -35,7 +35,7 @@ async function join(): Promise<Joining> {
   const admittedMs = nowMs() - atMs;
   let [firstMs, lastMs, held] = [0, 0, ''];
   while (firstMs === 0 || nowMs() - atMs - lastMs < QUIET_MS) {
-    const spans = joined.held();
+    const spans = joined.ranges();
     const what = spans.map(({ start, number }) => `${start}#${number}`).join();
     if (what !== held) {
       [lastMs, held] = [nowMs() - atMs, what];
@@ -43,13 +43,13 @@ async function join(): Promise<Joining> {
     }
     await pause(LOOK_EVERY_MS);
   }
-  return { admittedMs, firstMs, lastMs, spans: joined.held().length };
+  return { admittedMs, firstMs, lastMs, spans: joined.ranges().length };
 }
 
 obey({
   join: async () => ({ ...(await join()) }),
   leave: async () => {
-    await owner?.leave();
+    await owner?.close();
     return {};
   },
 });

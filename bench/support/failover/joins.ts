@@ -64,8 +64,8 @@ export async function joinsOnFile(
   { owners, register, times }: { readonly owners: number; readonly register: string; readonly times: number },
 ): Promise<readonly Join[]> {
   const config: ManagerConfig = {
-    directory: workshop.folder('manager-on-a-file'),
-    port: 0,
+    store: { directory: workshop.folder('manager-on-a-file') },
+    listen: '127.0.0.1:0',
     firstStart: true,
   };
   const manager = workshop.start(

@@ -3,7 +3,7 @@
  * key, and asks there. Every loss that a look-up is told of is kept.
  */
 
-import { type Loss, openLookup, type PoolLookup, silent } from 'leasehold/pool';
+import { type Loss, connectLookup, type PoolLookup, silent } from 'leasehold/pool';
 import { nowMs, obey, pause, say, told } from '../processes/conversation.ts';
 import { AnsweredLine } from './answers.ts';
 import type { Served } from './owners-process.ts';
@@ -108,8 +108,8 @@ obey({
 
 for (let index = 0; index < count; index += 1) {
   lookups.push(
-    await openLookup({
-      ...{ managers, pool, openWithinMs: 60_000 },
+    await connectLookup({
+      ...{ managers, pool, timeoutMs: 60_000 },
       onLoss: (loss) => losing(index, loss),
       logger: { ...silent, warn: (message) => warnings.push(message) },
     }),

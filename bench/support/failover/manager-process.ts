@@ -8,7 +8,7 @@ import { obey, say, told } from '../processes/conversation.ts';
 
 export type ManagerConfig = Pick<
   StartManagerOptions,
-  'directory' | 'store' | 'host' | 'port' | 'id' | 'insecure' | 'firstStart'
+  'store' | 'listen' | 'name' | 'insecure' | 'firstStart'
 >;
 
 export interface ManagerView {
@@ -40,7 +40,6 @@ function awaitAnswer(): void {
 
 const manager = await startManager({
   ...told<ManagerConfig>(),
-  http: false,
   logger: {
     debug: () => {},
     info: (message, facts) => {

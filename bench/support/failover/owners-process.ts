@@ -9,7 +9,7 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { joinPool, type PoolOwner, silent } from 'leasehold/pool';
 import { nodeRuntime } from '../../../leasehold/src/node/runtime.ts';
-import type { Piece } from '../../../leasehold/src/pool/owner/holdings.ts';
+import type { Piece } from '../../../leasehold/src/pool/core/owner/holdings.ts';
 import { lines, nowMs, obey, say, told } from '../processes/conversation.ts';
 import { AnsweredLine } from './answers.ts';
 
@@ -72,7 +72,7 @@ const fault = (what: string): void => {
 
 async function join(name: string): Promise<PoolOwner> {
   const joined = await joinPool({
-    ...{ managers, pool, name, url: `tcp://127.0.0.1:${port}/${name}`, joinWithinMs: 60_000 },
+    ...{ managers, pool, name, url: `tcp://127.0.0.1:${port}/${name}`, timeoutMs: 60_000 },
     onRevoke: () => fault(`${name} was asked to give keys back`),
     onLost: () => fault(`${name} lost keys`),
     logger: { ...silent, warn: (message) => warnings.push(`${name}: ${message}`) },
@@ -83,7 +83,7 @@ async function join(name: string): Promise<PoolOwner> {
 
 async function serve({ name, key }: Request): Promise<Served> {
   const owner = owners.get(name);
-  const number = owner?.checkLeaseNow(key);
+  const number = owner?.check(key);
   if (owner === undefined || number === undefined) return null;
   return (await register.ask<boolean>({ key, number, incarnation: owner.incarnation })) ?? false;
 }
@@ -92,7 +92,7 @@ function look(): void {
   looks += 1;
   for (const { owner, numbers } of watched) {
     keys.forEach((key, index) => {
-      const [before, number] = [numbers[index], owner.checkLeaseNow(key)];
+      const [before, number] = [numbers[index], owner.check(key)];
       if (number === before || (free.size > 0 && isOfDeath(key, before, number))) return;
       fault(`${owner.name} had ${key} under ${before ?? 'no number'}, and then under ${number ?? 'none'}`);
     });
@@ -136,9 +136,9 @@ obey({
   watch: ({ free: given }: { readonly free: readonly string[] }) => {
     watched = [...owners.values()].map((owner) => ({
       owner,
-      numbers: keys.map((key) => owner.checkLeaseNow(key)),
+      numbers: keys.map((key) => owner.check(key)),
     }));
-    leases = [...owners.values()].flatMap((owner) => (owner.held() as readonly Piece[]).slice(0, 1));
+    leases = [...owners.values()].flatMap((owner) => (owner.ranges() as readonly Piece[]).slice(0, 1));
     free = new Set(given);
     [latestEnd, answeredMs] = [Math.max(0, ...leases.map(({ until }) => until)), nowMs()];
     isWatching = true;
@@ -166,7 +166,7 @@ function holdings(): Holdings {
   const all: Record<string, { name: string; number: number }> = {};
   for (const owner of owners.values()) {
     for (const key of keys) {
-      const number = owner.checkLeaseNow(key);
+      const number = owner.check(key);
       if (number !== undefined) all[key] = { name: owner.name, number };
     }
   }

@@ -37,16 +37,16 @@ export async function quorumFailover(
   const peers: Record<string, string> = {};
   for (const name of NAMES) peers[name] = `127.0.0.1:${await freePort()}`;
   const root = workshop.folder('quorum-failover');
-  const start = (config: ManagerConfig): Program => workshop.start(`Manager ${config.id}`, bundle, config);
+  const start = (config: ManagerConfig): Program => workshop.start(`Manager ${config.name}`, bundle, config);
   const managers: Manager[] = [];
   for (const name of NAMES) {
     const quorum = { name, directory: join(root, name), peers };
-    const config = { store: { quorum }, port: await freePort(), id: name, firstStart: true };
+    const config = { store: { quorum }, listen: `127.0.0.1:${await freePort()}`, name, firstStart: true };
     managers.push({ config, program: start(config) });
   }
   await Promise.all(managers.map(({ program }) => program.heard('ready')));
   const ownersConfig: OwnersConfig = {
-    managers: managers.map(({ config: { port } }) => `127.0.0.1:${port}`),
+    managers: managers.map(({ config: { listen = '' } }) => listen),
     ...{ pool: 'quorum', keys: KEYS, register },
     names: Array.from({ length: QUORUM_OWNERS }, (_, index) => `owner-${index}`),
   };

@@ -108,7 +108,7 @@ export class FailoverScene implements AsyncDisposable {
   }
 
   get managers(): readonly string[] {
-    return this.#managers.map(({ config: { host, port } }) => `${host}:${port}`);
+    return this.#managers.map(({ config: { listen = '' } }) => listen);
   }
 
   get registerPath(): string {
@@ -132,7 +132,12 @@ export class FailoverScene implements AsyncDisposable {
     const store = `etcd://${hosts.join(',')}/failover`;
     for (let index = 0; index < MANAGERS; index += 1) {
       const { host, under } = this.grounds.manager(index);
-      const config = { store, host, port: await freePort(), id: `manager-${index}`, insecure: true };
+      const config = {
+        store,
+        listen: `${host}:${await freePort()}`,
+        name: `manager-${index}`,
+        insecure: true,
+      };
       const program = this.#start(config, under);
       this.#managers.push({ config, under, index, program });
     }
@@ -269,7 +274,7 @@ export class FailoverScene implements AsyncDisposable {
         .filter(({ atMs }) => atMs >= sinceMs)
         .map(
           ({ event, atMs, ...facts }) =>
-            `${config.id} +${(atMs - sinceMs).toFixed(0)} ${event} ${JSON.stringify(facts)}`,
+            `${config.name} +${(atMs - sinceMs).toFixed(0)} ${event} ${JSON.stringify(facts)}`,
         ),
     );
   }
@@ -300,7 +305,7 @@ export class FailoverScene implements AsyncDisposable {
   }
 
   #start(config: ManagerConfig, under: readonly string[]): Program {
-    return this.#workshop.start(config.id ?? 'a Manager', this.#bundles.manager, config, under);
+    return this.#workshop.start(config.name ?? 'a Manager', this.#bundles.manager, config, under);
   }
 
   #startOwners(names: readonly string[]): Program {

@@ -6,7 +6,7 @@
 
 import { later } from '../../../leasehold/src/runtime/time.ts';
 import type { Runtime } from '../../../leasehold/src/runtime/runtime.ts';
-import type { Seen } from '../../../leasehold/src/pool/messages.ts';
+import type { Seen } from '../../../leasehold/src/pool/core/messages.ts';
 import { ByteReader } from '../../../leasehold/src/runtime/msgpack/bytes.ts';
 import { KEYS } from '../../../leasehold/src/pool/wire/keys.ts';
 import { readMap } from '../../../leasehold/src/runtime/msgpack/msgpack.ts';

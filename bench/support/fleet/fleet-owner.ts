@@ -5,9 +5,9 @@ import type { Runtime } from '../../../leasehold/src/runtime/runtime.ts';
 import { SuspensionGuard } from '../../../leasehold/src/runtime/suspension.ts';
 import { digest } from '../../../leasehold/src/runtime/digest.ts';
 import { newSigner } from '../../../leasehold/src/node/signer.ts';
-import { prove } from '../../../leasehold/src/pool/incarnation.ts';
-import { PAPER_DURATIONS, resolveDurations } from '../../../leasehold/src/pool/options.ts';
-import { Owner, type OwnerEffect } from '../../../leasehold/src/pool/owner/owner.ts';
+import { prove } from '../../../leasehold/src/pool/core/incarnation.ts';
+import { PAPER_DURATIONS, resolveDurations } from '../../../leasehold/src/pool/core/options.ts';
+import { Owner, type OwnerEffect } from '../../../leasehold/src/pool/core/owner/owner.ts';
 import { clientCodec } from '../../../leasehold/src/pool/wire/codec.ts';
 import { Line } from './line.ts';
 

@@ -7,9 +7,9 @@ import { connect, type Socket } from 'node:net';
 import { FrameReader } from '../../../leasehold/src/node/tcp/frame-reader.ts';
 import { framed, HEARTBEAT } from '../../../leasehold/src/node/tcp/frame-writer.ts';
 import { decodeWelcome, encodeHello } from '../../../leasehold/src/node/tcp/handshake.ts';
-import type { ToGate } from '../../../leasehold/src/pool/messages.ts';
+import type { ToGate } from '../../../leasehold/src/pool/core/messages.ts';
 import { POOL_PROTOCOL } from '../../../leasehold/src/pool/wire/codec.ts';
-import { encodeMessage } from '../../../leasehold/src/pool/wire/encode.ts';
+import { encodeMessage } from '../../../leasehold/src/pool/wire/messages.ts';
 
 const FRAME_BYTES_MAX = 64 * 1024 * 1024;
 

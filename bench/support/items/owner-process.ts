@@ -44,7 +44,7 @@ obey({
     return {};
   },
   holding: () => {
-    const spans = joined().held();
+    const spans = joined().ranges();
     const places = spans.reduce((sum, { start, end }) => sum + (end - start), 0n);
     return { places: String(places), ranges: spans.length, changedMs };
   },
@@ -56,7 +56,7 @@ obey({
     for (let from = 0; from < count; from += KEYS_A_TURN) {
       const to = Math.min(count, from + KEYS_A_TURN);
       for (let index = from; index < to; index += 1) {
-        if (joined().checkLeaseNow(`item-${index * step}`) === undefined) continue;
+        if (joined().check(`item-${index * step}`) === undefined) continue;
         bits[index >> 3] = (bits[index >> 3] as number) | (1 << (index & 7));
         held += 1;
       }
@@ -66,7 +66,7 @@ obey({
     return { held };
   },
   leave: async () => {
-    await owner?.leave();
+    await owner?.close();
     owner = undefined;
     return {};
   },

@@ -42,7 +42,7 @@ obey({
   /** Which part of the ring is served here. */
   share: () => {
     let positions = 0;
-    for (const owner of owners) for (const { start, end } of owner.held()) positions += Number(end - start);
+    for (const owner of owners) for (const { start, end } of owner.ranges()) positions += Number(end - start);
     return { share: positions / RING };
   },
 });

@@ -1,11 +1,11 @@
 /** A member of a group, which asks for leases when it is told to. */
 
-import { type FleaseLease, joinFlease } from 'leasehold/flease';
+import { type Lease, joinFlease } from 'leasehold/flease';
 import { nowMs, obey, pause, say, told } from '../processes/conversation.ts';
 import { askForLeases, type Batch } from './asking.ts';
 
 export interface MemberConfig {
-  readonly id: string;
+  readonly name: string;
   readonly peers: Readonly<Record<string, string>>;
   readonly leaseMs: number;
   readonly clockSkewMs: number;
@@ -18,7 +18,7 @@ export interface Resources {
 }
 
 const group = await joinFlease(told<MemberConfig>());
-let held: FleaseLease[] = [];
+let held: Lease[] = [];
 let taking: Promise<readonly number[]> = Promise.resolve([]);
 
 const acquire = async (resource: string): Promise<void> => {

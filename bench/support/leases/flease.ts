@@ -3,7 +3,7 @@
  * others is what it asks them.
  */
 
-import { freePort } from '../../../leasehold/src/etcd/testing/free-ports.ts';
+import { lastingPort } from '../../../leasehold/src/node/testing/lasting-port.ts';
 import type { Program } from '../processes/program.ts';
 import type { Workshop } from '../processes/workshop.ts';
 import type { MemberConfig } from './flease-process.ts';
@@ -54,13 +54,13 @@ export class FleaseGroup {
   /** Resolves when all may take part. */
   static async open(workshop: Workshop, times: FleaseTimes): Promise<FleaseGroup> {
     const addresses: [string, string][] = [];
-    for (const id of MEMBERS) addresses.push([id, `127.0.0.1:${await freePort()}`]);
+    for (const id of MEMBERS) addresses.push([id, `127.0.0.1:${await lastingPort()}`]);
     const peers = Object.fromEntries(addresses);
     const bundle = await workshop.bundle('leases/flease-process');
     const group = new FleaseGroup(
       workshop,
       bundle,
-      MEMBERS.map((id) => ({ id, peers, ...times })),
+      MEMBERS.map((name) => ({ name, peers, ...times })),
     );
     for (const member of group.members) await member.heard('ready');
     return group;
@@ -89,6 +89,6 @@ export class FleaseGroup {
   }
 
   #start(config: MemberConfig): Program {
-    return this.#workshop.start(`member ${config.id}`, this.#bundle, config);
+    return this.#workshop.start(`member ${config.name}`, this.#bundle, config);
   }
 }

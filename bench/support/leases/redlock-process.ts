@@ -1,7 +1,7 @@
-/** Asks three Redis for locks, by redlock. */
+/** Asks three Redis for locks, by the fork of redlock that is maintained; the original had its last release in 2022. */
 
 import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { Redlock } from '@sesamecare-oss/redlock';
 import { Redis } from 'ioredis';
 import { obey, say, told } from '../processes/conversation.ts';
 import { askingCommands } from './asking.ts';
@@ -12,30 +12,19 @@ export interface RedlockConfig {
   readonly isPipelined: boolean;
 }
 
-/** What is used of it: its package does not tell a compiler where its types are. */
-interface Redlock {
-  acquire(resources: string[], durationMs: number): Promise<{ release(): Promise<unknown> }>;
-}
-
-interface RedlockModule {
-  readonly default: new (clients: readonly Redis[]) => Redlock;
-}
-
 /** None is to end while it is measured how fast they can be taken. */
 const LOCK_MS = 900_000;
 
-const load = createRequire(import.meta.url);
-const { default: Class } = load('redlock') as RedlockModule;
-// It does not export what it says of itself.
-const about = join(dirname(load.resolve('redlock')), '..', '..', 'package.json');
-const { version } = load(about) as { readonly version: string };
+const { version } = createRequire(import.meta.url)('@sesamecare-oss/redlock/package.json') as {
+  readonly version: string;
+};
 
 const { ports, isPipelined } = told<RedlockConfig>();
 const clients = ports.map(
   (port) => new Redis({ host: '127.0.0.1', port, enableAutoPipelining: isPipelined }),
 );
 for (const client of clients) await client.ping();
-const locks = new Class(clients);
+const locks = new Redlock(clients);
 obey(
   askingCommands(
     (resource) => locks.acquire([resource], LOCK_MS),

@@ -1,12 +1,12 @@
 /**
- * redlock on three Redis that are independent of each other, as the algorithm wants them. They keep everything in memory:
+ * redlock (the fork that is maintained) on three Redis that are independent of each other, as the algorithm wants them. They keep everything in memory:
  * one that forgot its locks in a crash would have to stay away for as long as a lock lasts, which is not measured here.
  *
  * Set up as its documentation says, each command is a packet. The Redis client can be told to gather the commands of a
  * moment into one, which few who use redlock know of; both are measured.
  */
 
-import { freePort } from '../../../leasehold/src/etcd/testing/free-ports.ts';
+import { lastingPort } from '../../../leasehold/src/node/testing/lasting-port.ts';
 import { installed, leftOut, up } from '../processes/peers.ts';
 import type { Workshop } from '../processes/workshop.ts';
 import type { LeasePeer, PeerKind } from './peer.ts';
@@ -36,7 +36,7 @@ async function start(workshop: Workshop, name: string, isPipelined: boolean): Pr
   const ports: number[] = [];
   const servers: number[] = [];
   for (let index = 0; index < SERVERS; index += 1) {
-    const port = await freePort();
+    const port = await lastingPort();
     ports.push(port);
     const directory = workshop.folder(`redis-${port}`);
     servers.push(

@@ -7,7 +7,7 @@
 
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { freePort } from '../../../leasehold/src/etcd/testing/free-ports.ts';
+import { lastingPort } from '../../../leasehold/src/node/testing/lasting-port.ts';
 import { installed, leftOut, up } from '../processes/peers.ts';
 import type { Workshop } from '../processes/workshop.ts';
 import type { LeasePeer, PeerKind } from './peer.ts';
@@ -50,9 +50,9 @@ async function start(workshop: Workshop, name: string, forceSync: boolean): Prom
   for (let id = 1; id <= SERVERS; id += 1) {
     places.push({
       id,
-      clientPort: await freePort(),
-      quorumPort: await freePort(),
-      electionPort: await freePort(),
+      clientPort: await lastingPort(),
+      quorumPort: await lastingPort(),
+      electionPort: await lastingPort(),
     });
   }
   const servers = places.map((place) => {

@@ -12,7 +12,7 @@
 import type { Request, Response } from 'express';
 import { rateLimit } from 'express-rate-limit';
 import { Redis } from 'ioredis';
-import { ratelimit, shareLimits } from 'leasehold/ratelimit';
+import { ratelimit, joinLimits } from 'leasehold/ratelimit';
 import { type RedisReply, RedisStore } from 'rate-limit-redis';
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 
@@ -38,15 +38,15 @@ export interface ComparedLimiter {
 
 const makers: Readonly<Record<LimiterKind, (config: LimitConfig) => Promise<Consume | ComparedLimiter>>> = {
   leasehold: async ({ managers, name, limit }) => {
-    const sharing = await shareLimits({ managers, name });
-    const limiter = ratelimit({ name: 'api', limit, sharing });
+    const shared = await joinLimits({ managers, name });
+    const limiter = ratelimit({ name: 'api', limit, shared });
     return {
       consume: async (key) => {
         const { allowed, denied } = await limiter.consume(key);
         if (denied === 'cut-off') throw new Error('the owner of the key did not answer in time');
         return allowed;
       },
-      asks: () => sharing.status().limiters[0]?.asks ?? 0,
+      asks: () => shared.status().limiters[0]?.asks ?? 0,
     };
   },
   flexible: async (config) => flexible(new RateLimiterRedis(await flexibleOptions(config, 'waits'))),

@@ -1,23 +1,23 @@
 /** Many clients of the group that is measured, in one process, each with an own connection, name and view. */
 
 import process from 'node:process';
-import { type GroupClient, joinGroup, silent } from 'leasehold/membership';
+import { connectGroup, type GroupClient, silent } from 'leasehold/membership';
 import { nowMs, obey, say, told } from '../processes/conversation.ts';
 
 export interface ClientsConfig {
   readonly names: readonly string[];
-  readonly peers: Readonly<Record<string, string>>;
+  readonly servers: readonly string[];
 }
 
-const { names, peers } = told<ClientsConfig>();
+const { names, servers } = told<ClientsConfig>();
 const clients = new Map<string, GroupClient>();
 /** The client that is waited for, and when the clients here saw that client in a view. */
 let wanted = '';
 const seenAt: number[] = [];
 
 const join = async (name: string): Promise<void> => {
-  const client = await joinGroup({
-    ...{ name, peers, logger: silent },
+  const client = await connectGroup({
+    ...{ name, servers, logger: silent },
     onView: (view) => {
       if (wanted !== '' && view.clients.includes(wanted)) seenAt.push(nowMs());
     },

@@ -43,7 +43,7 @@ export class Crowd {
     const crowds = Array.from({ length: processes }, (_, index) => {
       const length = size / processes;
       const names = Array.from({ length }, (__, number) => `client-${index}-${number}`);
-      return workshop.start(`clients ${index}`, clients, { names, peers });
+      return workshop.start(`clients ${index}`, clients, { names, servers: Object.values(peers) });
     });
     const crowd = new Crowd(servers, crowds, size);
     await crowd.#allAct(size);

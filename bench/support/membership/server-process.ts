@@ -1,7 +1,7 @@
 /** One or several servers of the group that is measured, in one process. Each can also run the detector that the group is measured beside. */
 
 import process from 'node:process';
-import { type Group, joinGroup, type JoinGroupOptions, silent } from 'leasehold/membership';
+import { type GroupMember, joinGroup, type JoinGroupOptions, silent } from 'leasehold/membership';
 import { nowMs, obey, say, told } from '../processes/conversation.ts';
 import { Swim } from './swim.ts';
 
@@ -14,7 +14,7 @@ export interface ProcessConfig {
 const LOOK_EVERY_MS = 2;
 
 const { servers, swim: members } = told<ProcessConfig>();
-const groups: Group[] = [];
+const groups: GroupMember[] = [];
 let detectors: Swim[] = [];
 
 for (const options of servers) {

@@ -15,7 +15,11 @@ export interface Traffic {
 }
 
 const { directory } = told<ManagerConfig>();
-const manager = await startManager({ directory, port: 0, http: false, firstStart: true });
+const manager = await startManager({
+  store: { directory },
+  listen: '127.0.0.1:0',
+  firstStart: true,
+});
 obey({
   cpu,
   traffic: () => {

@@ -5,7 +5,7 @@
  * evenly. Nothing is chosen by traffic here, because in a cluster every replica is as near as the next.
  */
 
-import type { Placement } from '../../../leasehold/src/quorum/core/configuration.ts';
+import type { ReaderMap } from '../../../leasehold/src/quorum/core/configuration.ts';
 import { bit, objectOf } from '../../../leasehold/src/quorum/core/configuration.ts';
 import { connectQuorum, type QuorumClient, silent } from '../../../leasehold/src/quorum/index.ts';
 import { nowMs, pause } from '../processes/conversation.ts';
@@ -20,7 +20,7 @@ export type Calls = 'reads where they are held' | 'reads anywhere' | 'writes';
 export interface Turn {
   /** All clients at once, on this machine. */
   readonly perSecond: number;
-  /** Of each replica for one call of the group, the leader's first. For reads, with one client at work after the other. */
+  /** Of each replica for one call of the cell, the leader's first. For reads, with one client at work after the other. */
   readonly cpuMicros: readonly number[];
   /** Reads that the replica which was asked answered from its own memory. */
   readonly localShare: number;
@@ -71,11 +71,13 @@ export class LeaseCluster implements AsyncDisposable {
       workshop.start(`replica ${name}`, bundle, { name, directory: workshop.folder(name), peers }),
     );
     await Promise.all(programs.map((program) => program.heard('ready')));
-    const clients = NAMES.map((name) => connectQuorum({ servers: [peers[name] as string], logger: silent }));
+    const clients = await Promise.all(
+      NAMES.map((name) => connectQuorum({ servers: [peers[name] as string], logger: silent })),
+    );
     const cluster = new LeaseCluster(programs, clients);
     await cluster.#settle();
-    await (clients[LEADER] as QuorumClient).puts(
-      KEYS.map((key) => ({ key, value: VALUE })),
+    await (clients[LEADER] as QuorumClient).putMany(
+      KEYS.map((key) => [key, VALUE]),
       PATIENT,
     );
     return cluster;
@@ -84,15 +86,15 @@ export class LeaseCluster implements AsyncDisposable {
   /** Gives the keys to those that hold them with this kind of lease. */
   async lease(kind: Lease): Promise<void> {
     const client = this.#clients[LEADER] as QuorumClient;
-    const { members } = await client.status(PATIENT);
+    const { members } = await client.replicaStatus(PATIENT);
     const seat = (at: number): number => members.find(({ name }) => name === NAMES[at])?.seat as number;
     const slices = PAIRS.map(([one, other]) => bit(seat(LEADER)) | bit(seat(one)) | bit(seat(other)));
-    const placements: Record<Lease, Placement> = {
+    const placements: Record<Lease, ReaderMap> = {
       leader: { mode: 'leader' },
       megastore: { mode: 'all' },
       quorum: { mode: 'chosen', slices, objects: new Map(), automatic: undefined },
     };
-    await client.place(placements[kind], PATIENT);
+    await client.setReaders(placements[kind], PATIENT);
     await this.#settle();
   }
 
@@ -172,11 +174,12 @@ export class LeaseCluster implements AsyncDisposable {
   async #settle(): Promise<void> {
     const name = NAMES[LEADER];
     for (const until = nowMs() + SETTLES_WITHIN_MS; ; ) {
-      const statuses = await Promise.all(this.#clients.map((client) => client.status(PATIENT)));
+      const statuses = await Promise.all(this.#clients.map((client) => client.replicaStatus(PATIENT)));
       if (statuses.every(({ leader, isLeased }) => leader === name && isLeased)) return;
       if (nowMs() > until) throw new Error(`${name} does not lead`);
       const { leader } = statuses[LEADER] as (typeof statuses)[number];
-      if (leader !== undefined && leader !== name) await this.#clients[LEADER]?.transfer(name, PATIENT);
+      if (leader !== undefined && leader !== name)
+        await this.#clients[LEADER]?.stepDown({ to: name, ...PATIENT });
       await pause(300);
     }
   }

@@ -1,4 +1,4 @@
-/** A replica of the group that is measured, in a process of its own, which can also measure reads within this process. */
+/** A replica of the cell that is measured, in a process of its own, which can also measure reads within this process. */
 
 import { readFileSync } from 'node:fs';
 import { monitorEventLoopDelay, PerformanceObserver } from 'node:perf_hooks';

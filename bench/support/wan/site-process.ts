@@ -56,7 +56,7 @@ await relay(gate.host, gate.port, { host: '127.0.0.1', port: ports[site] }, 0);
 for (const other of others)
   await relay('127.0.0.1', ports[other.site], { host: other.host, port: gate.port }, other.delayMs);
 
-const home = connectQuorum({ servers: [`127.0.0.1:${ports[site]}`], logger: silent });
+const home = await connectQuorum({ servers: [`127.0.0.1:${ports[site]}`], logger: silent });
 const VALUE = new Uint8Array(16);
 
 /** A machine that others use, too, must not end the measurement. */
@@ -137,24 +137,24 @@ async function writeBoth({ held, other, ms }: { held: string[]; other: string[];
 say('ready');
 obey({
   ...{ load, writeBoth },
-  place: async ({ readers }: { readers: Readers }) => (await home.place(readers), {}),
+  place: async ({ readers }: { readers: Readers }) => (await home.setReaders(readers), {}),
   /** The first slice of two is held by all, the second by all but this site. */
   placeHalves: async ({ without }: { without: Site }) => {
-    const { members } = await home.status();
+    const { members } = await home.replicaStatus();
     const seat = members.find(({ name }) => name === without)?.seat ?? 0;
     const all = 2 ** 30 - 1;
     const slices = [all, all & ~(2 ** seat)];
-    await home.place({ mode: 'chosen', slices, objects: new Map(), automatic: undefined });
+    await home.setReaders({ mode: 'chosen', slices, objects: new Map(), automatic: undefined });
     return {};
   },
   /** The leader alone holds the keys that nobody reads. */
   placeUnread: async () => {
-    const { members, leader } = await home.status();
+    const { members, leader } = await home.replicaStatus();
     const holder = bit(members.find(({ name }) => name === leader)?.seat ?? 0);
     const objects = new Map(SITES.map((each) => [objectOf(unreadKey(each)), holder]));
-    await home.place({ mode: 'changed', slices: undefined, objects, weight: undefined });
+    await home.setReaders({ mode: 'changed', slices: undefined, objects, weight: undefined });
     return {};
   },
-  transfer: async ({ to }: { to: Site }) => (await home.transfer(to), {}),
-  status: async () => ({ ...(await home.status()) }),
+  transfer: async ({ to }: { to: Site }) => (await home.stepDown({ to: to }), {}),
+  status: async () => ({ ...(await home.replicaStatus()) }),
 });

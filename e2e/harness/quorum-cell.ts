@@ -6,12 +6,12 @@ import {
   silent,
   type StartReplicaOptions,
 } from '../../leasehold/src/quorum/index.ts';
-import { lastingPort } from './ports.ts';
+import { lastingPort } from '../../leasehold/src/node/testing/lasting-port.ts';
 import type { Program } from './program.ts';
 import type { Scene } from './scene.ts';
 import { until } from './time.ts';
 
-export class QuorumGroup {
+export class QuorumCell {
   readonly peers: Readonly<Record<string, string>>;
   readonly #scene: Scene;
   readonly #options: Partial<StartReplicaOptions>;
@@ -35,14 +35,14 @@ export class QuorumGroup {
     names: readonly string[],
     options: Partial<StartReplicaOptions> = {},
     directoryOf: (name: string) => string = (name) => scene.path(name),
-  ): Promise<QuorumGroup> {
+  ): Promise<QuorumCell> {
     const addresses = await Promise.all(
       names.map(async (name) => [name, `127.0.0.1:${await lastingPort()}`]),
     );
-    const group = new QuorumGroup(scene, Object.fromEntries(addresses), options, directoryOf);
-    for (const name of names) group.start(name);
-    await Promise.all(names.map((name) => group.program(name).event('ready')));
-    return group;
+    const cell = new QuorumCell(scene, Object.fromEntries(addresses), options, directoryOf);
+    for (const name of names) cell.start(name);
+    await Promise.all(names.map((name) => cell.program(name).event('ready')));
+    return cell;
   }
 
   get names(): readonly string[] {
@@ -74,11 +74,11 @@ export class QuorumGroup {
   }
 
   /** A client that begins with this replica, and is closed with the scene. */
-  client(first: string): QuorumClient {
+  async client(first: string): Promise<QuorumClient> {
     const { peers, names } = this;
     const order = [first, ...names.filter((name) => name !== first)];
     const servers = order.map((name) => peers[name] as string);
-    const client = connectQuorum({ servers, inOrder: true, logger: silent });
+    const client = await connectQuorum({ servers, inOrder: true, logger: silent });
     this.#scene.defer(() => client[Symbol.asyncDispose]());
     return client;
   }
@@ -88,8 +88,8 @@ export class QuorumGroup {
     return until('a leader is known', async () => {
       for (const program of this.#programs.values()) {
         if (program.ending !== undefined) continue;
-        const { leader, state } = await program.ask('status');
-        if (state === 'leader') return String(leader);
+        const { leader, role } = await program.ask('status');
+        if (role === 'leader') return String(leader);
       }
       return undefined;
     });
