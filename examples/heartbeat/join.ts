@@ -4,12 +4,11 @@ import { randomId } from '../../leasehold/src/node/id.ts';
 import { openMesh } from '../../leasehold/src/node/mesh/mesh.ts';
 import { nodeRuntime } from '../../leasehold/src/node/runtime.ts';
 import { parseAddress } from '../../leasehold/src/node/tcp/address.ts';
-import type { Service } from '../../leasehold/src/node/service/service.ts';
+import type { Served, Service } from '../../leasehold/src/node/service/service.ts';
 import { listOf, text } from '../../leasehold/src/node/service/schema.ts';
 import { alarmOn } from '../../leasehold/src/runtime/driver.ts';
 import type { Logger } from '../../leasehold/src/runtime/logger.ts';
 import { counter, familiesOf, gauge, type Metric } from '../../leasehold/src/runtime/metrics.ts';
-import { VERSION } from '../../leasehold/src/runtime/version.ts';
 import type { Beat } from './core.ts';
 import { Member } from './member.ts';
 import { codec } from './wire.ts';
@@ -23,9 +22,8 @@ export interface JoinOptions {
   readonly logger: Logger;
 }
 
-export interface Joined extends AsyncDisposable {
+export interface Joined extends AsyncDisposable, Served {
   readonly member: Member;
-  readonly service: Service;
 }
 
 const METRICS: readonly Metric<Member>[] = [
@@ -62,7 +60,8 @@ export async function join({ name, peers, everyMs, silentAfterMs, logger }: Join
   );
   const missing = (): readonly string[] => others.filter((peer) => !member.alive().includes(peer));
   const service: Service = {
-    ...{ name: 'heartbeat', title: 'Heartbeat', description: 'Which peers are alive.', version: VERSION },
+    ...{ module: 'heartbeat', instance: 'heartbeat', usualPort: 0, title: 'Heartbeat' },
+    description: 'Which peers are alive.',
     status: () => ({ name, alive: member.alive() }),
     statusSchema: { name: text('this member'), alive: listOf(text('a peer'), 'the peers that are alive') },
     metrics: () => familiesOf(METRICS, member),
@@ -77,5 +76,5 @@ export async function join({ name, peers, everyMs, silentAfterMs, logger }: Join
     member.stop();
     await mesh[Symbol.asyncDispose]();
   };
-  return { member, service, [Symbol.asyncDispose]: close };
+  return { member, toService: () => service, [Symbol.asyncDispose]: close };
 }

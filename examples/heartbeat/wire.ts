@@ -1,23 +1,12 @@
-/** A beat in five bytes: the kind, and the number. A reader trusts no byte before it was checked. */
+/** A beat in five bytes: the kind, and the number. Declared once, it is written, read and checked: no byte is trusted before. */
 
 import type { Codec } from '../../leasehold/src/runtime/codec.ts';
-import { MalformedMessageError } from '../../leasehold/src/runtime/errors.ts';
+import { decode, encode, type Form, uint32, union } from '../../leasehold/src/runtime/wire/form.ts';
 import type { Beat } from './core.ts';
 
-const BEAT = 1;
-const BYTES = 5;
+export const beat: Form<Beat> = union<'kind', Beat>('kind', { beat: { number: uint32 } });
 
 export const codec: Codec<Beat, Beat> = {
-  encode: ({ number }) => {
-    const bytes = new Uint8Array(BYTES);
-    bytes[0] = BEAT;
-    new DataView(bytes.buffer).setUint32(1, number);
-    return bytes;
-  },
-  decode: (frame) => {
-    if (frame.length !== BYTES) throw new MalformedMessageError('frame', `must have ${BYTES} bytes`);
-    if (frame[0] !== BEAT) throw new MalformedMessageError('kind', `must be ${BEAT}`);
-    const number = new DataView(frame.buffer, frame.byteOffset, frame.length).getUint32(1);
-    return { kind: 'beat', number };
-  },
+  encode: (message) => encode(beat, message),
+  decode: (frame) => decode(beat, frame),
 };

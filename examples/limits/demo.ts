@@ -10,9 +10,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { Agent, get } from 'node:http';
-import { createServer, type AddressInfo } from 'node:net';
 import process from 'node:process';
 import { setTimeout as pause } from 'node:timers/promises';
+import { freePort } from '../free-port.ts';
 import { legend, plotLine } from './plot.ts';
 import { Relay } from './relay.ts';
 import type { ServerConfig } from './server.ts';
@@ -178,13 +178,4 @@ function runClient(
   const stop = (): void => clearInterval(timer);
   signal.addEventListener('abort', stop, { once: true });
   return { [Symbol.dispose]: stop };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }

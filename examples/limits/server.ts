@@ -3,7 +3,7 @@
 import { createServer } from 'node:http';
 import process from 'node:process';
 import { joinGroup, silent } from 'leasehold/membership';
-import { nodeLimit, ratelimit, shareLimitsInGroup } from 'leasehold/ratelimit';
+import { joinLimits, nodeLimit, ratelimit } from 'leasehold/ratelimit';
 
 export interface ServerConfig {
   readonly name: string;
@@ -15,11 +15,13 @@ export interface ServerConfig {
 }
 
 const { name, listen, peers, httpPort, limit, burst } = JSON.parse(process.argv[2] ?? '{}') as ServerConfig;
-const size = Object.keys(peers).length + 1;
-const group = await joinGroup({ name, listen, peers, size, logger: silent });
-const limiter = ratelimit({ name: 'api', limit, burst, sharing: shareLimitsInGroup(group) });
+const maxServers = Object.keys(peers).length + 1;
+const group = await joinGroup({ name, listen, peers, maxServers, logger: silent });
+const shared = await joinLimits({ group });
+const limiter = ratelimit({ name: 'api', limit, burst, shared, whenCutOff: 'closed' });
 const check = nodeLimit(limiter, { key: () => 'everybody' });
 
+await shared.ready();
 createServer(async (request, response) => {
   if (await check(request, response)) response.end(name);
 }).listen(httpPort, '127.0.0.1', () => process.stdout.write('ready\n'));
