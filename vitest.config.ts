@@ -1,72 +1,91 @@
 /**
- * Tests lie beside what they test. One thread serves many files (`isolate: false`): a test here
- * keeps no state outside itself, and starting a world per file would cost more than the tests.
+ * Tests lie beside what they test. Each is of one of three kinds (`scripts/test/kinds.mjs`), and each kind is a project
+ * here: `npx vitest run --project fast`.
+ *
+ * Fast tests and worlds calculate: one thread serves many files (`isolate: false`), because starting a thread for each
+ * file would cost more than the tests. So a test keeps no state outside itself. Real tests wait nine tenths of their time:
+ * there are more of them side by side than processors, each in a process of its own, and all in one queue, longest first.
+ * Ports, network namespaces and subnets are kept apart by the number of the worker (`leasehold/src/node/testing/worker.ts`).
  */
 
-import { readFileSync } from 'node:fs';
+import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
+import { ensurePage } from './scripts/build/page.mjs';
+import { kindOf, published, testFiles } from './scripts/test/kinds.mjs';
+import { recordedSeconds } from './scripts/test/seconds.mjs';
 
-const home = fileURLToPath(new URL('./leasehold/', import.meta.url));
+const root = fileURLToPath(new URL('./', import.meta.url));
 
-/** `leasehold/pool`, as the applications write it, is our own source and not what was built of it last. */
-const { exports } = JSON.parse(readFileSync(`${home}package.json`, 'utf8')) as {
-  exports: Readonly<Record<string, string | { readonly default: string }>>;
-};
-const alias = Object.entries(exports).flatMap(([name, target]) =>
-  typeof target === 'string'
-    ? []
-    : [
-        {
-          find: new RegExp(`^leasehold${name.slice(1)}$`),
-          replacement: home + target.default.replace('./dist/', 'src/').replace(/\.js$/, '.ts'),
-        },
-      ],
-);
+// Also for `npx vitest`, before which no set-up runs.
+await ensurePage();
 
-/** The door of the command line, which is not published. */
-alias.push({ find: /^leasehold\/internal$/, replacement: `${home}src/internal.ts` });
+/** Side by side. More real ones would make two cores late for the clocks of the tests. */
+const WORKERS = { fast: 2, worlds: 2, real: 6 };
 
-/** Files that wait for real processes for half a minute and more: one that began last would run alone. */
-const LONGEST = [
-  'cli/src/demo/demo',
-  'cli/src/commands/flease',
-  'cli/src/flease/held-command',
-  'cli/src/commands/real-processes',
-  'quorum/shell/start-replica',
-  'membership/shell/join-group',
-  'supervision/real-processes',
-  'log/file/real-disk',
-];
+const files = testFiles();
+const ofKind = (kind: keyof typeof WORKERS): string[] => files.filter((path) => kindOf(path) === kind);
+
+const alias = [...published].map(([name, path]) => ({
+  find: new RegExp(`^${name}$`),
+  replacement: root + path,
+}));
+
+const shared = {
+  isolate: false,
+  provide: { long: process.env['LEASEHOLD_TEST_LONG'] === 'yes' },
+  // For what hangs. How fast the machine is today is nothing that a test should fail by.
+  testTimeout: 1_800_000,
+  hookTimeout: 1_800_000,
+} as const;
 
 class LongestFirst extends BaseSequencer {
-  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const place = ({ moduleId }: TestSpecification): number => {
-      const at = LONGEST.findIndex((name) => moduleId.includes(`/${name}.test.`));
-      return at < 0 ? LONGEST.length : at;
-    };
-    return (await super.sort(files)).sort((one, other) => place(one) - place(other));
+  override async sort(specifications: TestSpecification[]): Promise<TestSpecification[]> {
+    const seconds = recordedSeconds();
+    const lasts = ({ moduleId }: TestSpecification): number => seconds[moduleId.slice(root.length)] ?? 0;
+    return (await super.sort(specifications)).sort((one, other) => lasts(other) - lasts(one));
   }
 }
 
 export default defineConfig({
-  resolve: { alias },
   test: {
-    include: [
-      'leasehold/src/**/*.test.ts',
-      'apps/*/src/**/*.test.ts',
-      'bench/**/*.test.ts',
-      'examples/**/*.test.ts',
-      'scripts/**/*.test.ts',
-    ],
-    pool: 'threads',
-    isolate: false,
-    // The longest tests wait for real processes nine tenths of their time: four files side by side keep two cores busy.
-    maxWorkers: 4,
     sequence: { sequencer: LongestFirst },
-    // For what hangs. How fast the machine is today is nothing that a test should fail by.
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    projects: [
+      {
+        resolve: { alias },
+        test: {
+          ...shared,
+          name: 'fast',
+          include: ofKind('fast'),
+          pool: 'threads',
+          maxWorkers: WORKERS.fast,
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        resolve: { alias },
+        test: {
+          ...shared,
+          name: 'worlds',
+          include: ofKind('worlds'),
+          pool: 'threads',
+          maxWorkers: WORKERS.worlds,
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        resolve: { alias },
+        test: {
+          ...shared,
+          name: 'real',
+          include: ofKind('real'),
+          globalSetup: ['scripts/e2e/bundle-programs.mjs'],
+          pool: 'forks',
+          maxWorkers: WORKERS.real,
+          sequence: { groupOrder: 2 },
+        },
+      },
+    ],
   },
 });

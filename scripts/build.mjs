@@ -5,6 +5,7 @@
  */
 
 import { runCommand } from './command.mjs';
+import { checkImports, checkSize } from './build/bars.mjs';
 import { buildCli } from './build/cli.mjs';
 import { compileConsumer, importExports } from './build/exports.mjs';
 import { checkManifest, installPacked } from './build/package.mjs';
@@ -25,10 +26,12 @@ await runCommand('npm run build --', async () => {
     console.log(HELP);
     return 0;
   }
-  buildLibrary();
+  await buildLibrary();
   await buildCli();
   if (flags.has('quick')) return 0;
   await importExports();
   await Promise.all([compileConsumer(), checkManifest(), installPacked()]);
+  await checkSize();
+  checkImports();
   return 0;
 });

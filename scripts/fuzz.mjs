@@ -1,6 +1,6 @@
 /**
  * `npm run fuzz`: bytes that no honest peer would send, through everything that reads bytes from a network:
- * frames and handshakes, the messages of the pool, of quorum and of membership, and the packets of flease. Each input is refused by an error that is meant for
+ * frames and handshakes, the messages of the pool, of quorum, of membership and of rate limits, and the packets of flease. Each input is refused by an error that is meant for
  * it, or understood and the same when written and read again; anything else ends the run with the seed and
  * the bytes. What a million of them leave in memory is bounded, and printed.
  */
@@ -55,12 +55,15 @@ await runCommand('npm run fuzz --', async () => {
   const quorum = await import(await bundle('leasehold/src/quorum/wire/fuzz.ts'));
   /** @type {{ fuzzMembership(inputs: number, seed: number): object }} */
   const membership = await import(await bundle('leasehold/src/membership/wire/fuzz.ts'));
+  /** @type {{ fuzzRatelimit(inputs: number, seed: number): object }} */
+  const ratelimit = await import(await bundle('leasehold/src/ratelimit/wire/fuzz.ts'));
   const fuzzers = /** @type {const} */ ([
     ['frames', frames.fuzz],
     ['messages', messages.fuzzCodec],
     ['packets', packets.fuzzFlease],
     ['quorum', quorum.fuzzQuorum],
     ['membership', membership.fuzzMembership],
+    ['ratelimit', ratelimit.fuzzRatelimit],
   ]);
 
   /** @type {Record<string, number>} */

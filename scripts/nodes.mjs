@@ -38,7 +38,7 @@ await runCommand('npm run nodes --', async () => {
   const unknown = words.find((word) => !VERSIONS.includes(word));
   if (unknown !== undefined) throw new UsageError(`Node ${unknown} is not among ${VERSIONS.join(', ')}`);
   if (!flags.has('built')) {
-    buildLibrary();
+    await buildLibrary();
     await buildCli();
   }
   await withInstalledPackage(async (folder) => {

@@ -1,13 +1,5 @@
-/** `npm run page`: makes the script of the Manager's page anew, after a change in `apps/page`. */
+/** What npm runs after an installation (`prepare`): the script of the Manager's page is built, if that is due. */
 
-import { writeFileSync } from 'node:fs';
-import { relative } from 'node:path';
-import { pageBundleModule, pageBundlePath } from './build/page.mjs';
-import { runCommand } from './command.mjs';
-import { root } from './project.mjs';
+import { ensurePage } from './build/page.mjs';
 
-await runCommand('npm run page --', async () => {
-  writeFileSync(pageBundlePath, await pageBundleModule());
-  console.log(`wrote ${relative(root, pageBundlePath)}`);
-  return 0;
-});
+await ensurePage();

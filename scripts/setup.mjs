@@ -2,9 +2,9 @@
  * Makes a fresh clone ready to use, and does nothing, quickly, when it is ready already. It runs
  * before `npm start`, `npm test` and the others, so that nobody has to know it exists.
  *
- * The only thing to make ready is `node_modules`: every command bundles the TypeScript sources it
- * runs (`bundle.mjs`), so no build can be out of date. What was installed is remembered by a stamp
- * inside `node_modules`, which disappears together with it.
+ * To be made ready are `node_modules` and the script of the Manager's page (`build/page.mjs`): every command bundles the
+ * TypeScript sources it runs (`bundle.mjs`), so no other build can be out of date. What was installed is remembered by a
+ * stamp inside `node_modules`, which disappears together with it.
  *
  * No dependencies here, and only what very old versions of Node can read, down to the line that
  * tells them they are too old.
@@ -73,7 +73,15 @@ async function setUp() {
     );
     return 1;
   }
-  if (isReady()) return 0;
+  const installed = isReady() ? 0 : await installOnce();
+  if (installed !== 0) return installed;
+  // Read only now: it needs what was installed.
+  const { ensurePage } = await import('./build/page.mjs');
+  await ensurePage();
+  return 0;
+}
+
+function installOnce() {
   const waiting = () => console.log('Waiting for another set-up of this folder to finish …');
   const work = async () => {
     if (isReady()) return 0; // Somebody else did it while we waited.

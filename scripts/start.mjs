@@ -2,7 +2,7 @@
  * `npm start`: the demonstration, a small service on real processes with everything that belongs to
  * it (`leasehold demo`). `npm start -- --story` plays a pool in a simulated world instead, told as it
  * happens; there nothing is opened or written, and the same seed tells the same story. `npm start -- limits` shows four
- * API processes with one rate limit (`examples/limits/`).
+ * API processes with one rate limit (`examples/limits/`), `npm start -- rooms` three servers with rooms over WebSocket.
  */
 
 import process from 'node:process';
@@ -42,7 +42,8 @@ async function story(argv) {
 /** What the help of the demo cannot know, because only a checkout has it. */
 const STORY_IN_HELP = `
 Also: npm start -- --story   a pool of servers in a simulated world, told as it happens
-      npm start -- limits    four API processes with one limit, a partition and a crash`;
+      npm start -- limits    four API processes with one limit, a partition and a crash
+      npm start -- rooms     three servers with rooms over WebSocket, and the death of one`;
 
 /** @param {readonly string[]} argv */
 async function demo(argv) {
@@ -63,34 +64,56 @@ of them is killed. Takes 40 seconds, uses the loopback only and writes no files.
 
 The program of a process has 30 lines: examples/limits/server.ts. The guide: docs/ratelimit.md.`;
 
+const ROOMS_HELP = `Starts a Manager and three servers with rooms over WebSocket, and two persons in one room.
+
+  npm start -- rooms
+
+  --help   this text
+
+The server that has the room is killed; the persons meet again at another server, and no line is lost. Takes some
+10 seconds, uses the loopback only and writes no files. Ctrl-C ends it and all processes.
+
+The program of a server has 80 lines: examples/rooms/server.ts.`;
+
+/** @typedef {{ server: string, write(line: string): void, signal: AbortSignal }} Play */
+
 /**
- * Four processes with one limit; Ctrl-C ends them.
+ * An example with processes of its own; Ctrl-C ends them.
  *
+ * @param {string} name of the folder in examples/
+ * @param {string} help
+ * @param {(module: any) => (options: Play) => Promise<unknown>} play
  * @param {readonly string[]} argv
  */
-async function limits(argv) {
+async function example(name, help, play, argv) {
   const { words, flags } = parseArguments(argv, { flags: ['help'], values: [] });
   if (flags.has('help')) {
-    console.log(LIMITS_HELP);
+    console.log(help);
     return 0;
   }
-  if (words.length > 0) throw new UsageError(`nothing is expected after limits, but got ${words.join(' ')}`);
-  const server = await bundle('examples/limits/server.ts');
-  /** @type {{ playLimits(options: { server: string, write(line: string): void, signal: AbortSignal }): Promise<unknown> }} */
-  const { playLimits } = await import(pathToFileURL(await bundle('examples/limits/demo.ts')).href);
+  if (words.length > 0) throw new UsageError(`nothing is expected after ${name}, but got ${words.join(' ')}`);
+  const server = await bundle(`examples/${name}/server.ts`);
+  const demo = await import(pathToFileURL(await bundle(`examples/${name}/demo.ts`)).href);
   const ending = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => ending.abort());
-  await playLimits({ server, write: (line) => console.log(line), signal: ending.signal });
+  await play(demo)({ server, write: (line) => console.log(line), signal: ending.signal });
   return ending.signal.aborted ? 130 : 0;
 }
 
 /** The words that may come first; `add-owner` and `help` are commands of the demo. */
-const COMMANDS = ['limits', 'add-owner', 'help'];
+const COMMANDS = ['limits', 'rooms', 'add-owner', 'help'];
 
 const argv = process.argv.slice(2);
 const [first = '-'] = argv;
 const isStory = argv.includes('--story');
-if (first === 'limits') await runCommand('npm start -- limits', () => limits(argv.slice(1)));
+if (first === 'limits')
+  await runCommand('npm start -- limits', () =>
+    example('limits', LIMITS_HELP, ({ playLimits }) => playLimits, argv.slice(1)),
+  );
+else if (first === 'rooms')
+  await runCommand('npm start -- rooms', () =>
+    example('rooms', ROOMS_HELP, ({ playRooms }) => playRooms, argv.slice(1)),
+  );
 else if (isStory) await runCommand('npm start -- --story', () => story(argv));
 else
   await runCommand('npm start --', async () => {

@@ -3,18 +3,15 @@
  * since a check that cannot fail checks nothing; then the repository.
  */
 
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { root } from './project.mjs';
 import { isCode, readRepository } from './tidy/files.ts';
 import { importComplaints } from './tidy/imports.ts';
+import { limitComplaints } from './tidy/limits.ts';
 import { codeComplaints, lockComplaints, placeComplaints } from './tidy/manners.ts';
-import { lowered, PLAIN, proseComplaints, type Ratchet } from './tidy/prose.ts';
 import { source } from './tidy/source.ts';
 import { mentionComplaints } from './tidy/mentions.ts';
 import { surroundingsComplaints } from './tidy/surroundings.ts';
-import { testNameComplaints, testNamesOf } from './tidy/test-names.ts';
 
 const src = (path: string, text: string) => source(`leasehold/src/${path}`, text);
 const imports = (path: string, module: string) =>
@@ -36,17 +33,18 @@ describe('imports', () => {
   it.each([
     ['runtime/keys/a.ts', '../../sim/world.ts'],
     ['runtime/a.test.ts', '../sim/world.ts'],
-    ['sim/world.ts', '../pool/table.ts'],
+    ['sim/world.ts', '../pool/core/table.ts'],
     ['node/clock.ts', '../log/log.ts'],
     ['log/file.ts', '../sim/disk.ts'],
-    ['pool/owner/owner.ts', '../../sim/world.ts'],
-    ['pool/owner/owner.ts', '../../quorum/paxos.ts'],
-    ['pool/owner/owner.ts', '../../node/clock.ts'],
-    ['quorum/simulation/index.ts', '../../pool/table.ts'],
+    ['log/simulated-log.ts', '../sim/disk.ts'],
+    ['pool/core/owner/owner.ts', '../../../sim/world.ts'],
+    ['pool/core/owner/owner.ts', '../../../quorum/paxos.ts'],
+    ['pool/core/owner/owner.ts', '../../../node/clock.ts'],
+    ['quorum/simulation/index.ts', '../../pool/core/table.ts'],
     ['sundry/a.ts', '../runtime/time.ts'],
-    ['pool/owner/owner.ts', '../index.ts'],
+    ['pool/core/owner/owner.ts', '../index.ts'],
     ['pool/owner.test.ts', './index.ts'],
-    ['pool/owner/owner.ts', 'leasehold/runtime'],
+    ['pool/core/owner/owner.ts', 'leasehold/runtime'],
   ])('%s must not import %s', (path, module) => {
     expect(imports(path, module)).toHaveLength(1);
   });
@@ -56,25 +54,24 @@ describe('imports', () => {
     ['runtime/a.ts', './keys/index.ts'],
     ['sim/world.ts', '../runtime/keys/index.ts'],
     ['log/file.ts', '../runtime/time.ts'],
-    ['log/simulated-log.ts', '../sim/disk.ts'],
     ['log/file.test.ts', '../sim/disk.ts'],
-    ['pool/owner/owner.ts', '../../log/log.ts'],
-    ['pool/owner/owner.ts', '../manager/index.ts'],
-    ['pool/owner/owner.test.ts', '../../sim/world.ts'],
-    ['pool/shell/join-pool.ts', '../../node/runtime.ts'],
+    ['pool/core/owner/owner.ts', '../../../log/log.ts'],
+    ['pool/core/owner/owner.ts', '../manager/index.ts'],
+    ['pool/core/owner/owner.test.ts', '../../../sim/world.ts'],
+    ['pool/shell/owner/join-pool.ts', '../../../node/runtime.ts'],
     ['log/file/file-log.test.ts', '../../node/storage.ts'],
     ['etcd/testing/etcd-cluster.ts', '../../node/runtime.ts'],
     ['etcd/simulation/simulated-etcd.ts', '../../sim/world.ts'],
     ['membership/etcd/keeper.ts', '../../etcd/client.ts'],
     ['pool/simulation/world.ts', '../../sim/index.ts'],
-    ['pool/owner/owner.ts', 'fast-check'],
+    ['pool/core/owner/owner.ts', 'fast-check'],
   ])('%s may import %s', (path, module) => {
     expect(imports(path, module)).toEqual([]);
   });
 
   it('of the command line go through published names and one internal door', () => {
     const from = (path: string) =>
-      importComplaints(source(path, "import { x } from '../../../leasehold/src/node/child.ts';"));
+      importComplaints(source(path, "import { x } from '../../../leasehold/src/node/process/child.ts';"));
     expect(from('apps/cli/src/run.ts')).toHaveLength(1);
     expect(from('apps/cli/src/run.test.ts')).toEqual([]);
     const door = "import { x } from 'leasehold/internal';";
@@ -115,7 +112,7 @@ describe('surroundings', () => {
     "import { open } from 'node:fs/promises';",
     "import { createHash } from 'node:crypto';",
   ])('are not touched by a protocol: %s', (text) => {
-    expect(surroundingsComplaints(src('pool/owner/owner.ts', text))).toHaveLength(1);
+    expect(surroundingsComplaints(src('pool/core/owner/owner.ts', text))).toHaveLength(1);
     expect(surroundingsComplaints(src('node/clock.ts', text))).toEqual([]);
   });
 
@@ -126,7 +123,7 @@ describe('surroundings', () => {
     'interface Options { readonly performance: number }',
     "import { inspect } from 'node:util';",
   ])('are not touched by this: %s', (text) => {
-    expect(surroundingsComplaints(src('pool/owner/owner.ts', text))).toEqual([]);
+    expect(surroundingsComplaints(src('pool/core/owner/owner.ts', text))).toEqual([]);
   });
 
   it('may be touched by a test, and a hash be computed in one place', () => {
@@ -150,12 +147,11 @@ describe('manners', () => {
     "describe.skip('works', () => {});",
     'export default 3;',
     'const a = 3;\nexport { a as default };',
-    'a;\n'.repeat(601),
   ])('are minded: %j', (text) => {
     expect(codeComplaints(src('pool/a.ts', text))).toHaveLength(1);
   });
 
-  it.each(["cursor.skip('x');", "f('it.only');", '// The default export is forbidden.', 'a;\n'.repeat(600)])(
+  it.each(["cursor.skip('x');", "f('it.only');", '// The default export is forbidden.'])(
     'have nothing against this: %j',
     (text) => {
       expect(codeComplaints(src('pool/a.ts', text))).toEqual([]);
@@ -182,15 +178,46 @@ describe('manners', () => {
   });
 });
 
-describe('names of files in comments and documents', () => {
-  const paths = ['leasehold/src/pool/owner/owner.ts', 'docs/here.md'];
+describe('limits by the clock of the wall', () => {
+  it.each([
+    "it('a', { timeout: 60_000 }, () => {\n  f();\n});",
+    "describe('a', { timeout: LONG_MS }, () => {\n  f();\n});",
+    "  it('a', () => {\n    f();\n  }, 60_000);",
+    "  it.each([1])(\n    'a',\n    () => {\n      f();\n    },\n    LONG_MS,\n  );",
+  ])('are minded in tests that only calculate, and there alone: %j', (text) => {
+    const test = src('pool/a.test.ts', text);
+    expect(limitComplaints(test, () => 'worlds')).toHaveLength(1);
+    expect(limitComplaints(test, () => 'real')).toEqual([]);
+    expect(limitComplaints(src('pool/a.ts', text), () => 'fast')).toEqual([]);
+  });
 
-  it.each(['`owner.ts`', '`owner/owner.ts`', '`../pool/owner/owner.ts`', 'gone.ts', '```\n`gone.ts`\n```'])(
-    'may be: %j',
+  it.each(['await vi.waitUntil(isSo);', 'await vi.waitFor(() => f(g()));', 'await expect.poll(f).toBe(1);'])(
+    'are minded in tests of real processes too if nobody chose them: %j',
     (text) => {
-      expect(mentionComplaints(source('docs/here.md', text), paths)).toEqual([]);
+      const test = src('pool/a.test.ts', text);
+      for (const kind of ['worlds', 'real']) expect(limitComplaints(test, () => kind)).toHaveLength(1);
     },
   );
+
+  it('are not minded in a test of real processes that chose them', () => {
+    const text =
+      'await vi.waitUntil(() => f(g()), { timeout: LONG_MS });\nawait expect.poll(f, { timeout: 9 }).toBe(1);';
+    expect(limitComplaints(src('pool/a.test.ts', text), () => 'real')).toEqual([]);
+  });
+});
+
+describe('names of files in comments and documents', () => {
+  const paths = ['leasehold/src/pool/core/owner/owner.ts', 'docs/here.md'];
+
+  it.each([
+    '`owner.ts`',
+    '`owner/owner.ts`',
+    '`../pool/core/owner/owner.ts`',
+    'gone.ts',
+    '```\n`gone.ts`\n```',
+  ])('may be: %j', (text) => {
+    expect(mentionComplaints(source('docs/here.md', text), paths)).toEqual([]);
+  });
 
   it('must not be those of files that are gone', () => {
     const gone = ['docs/here.md:2: there is no file pool/gone.ts'];
@@ -198,87 +225,6 @@ describe('names of files in comments and documents', () => {
     expect(mentionComplaints(src('a.ts', '// See `gone.ts`.'), paths)).toHaveLength(1);
     expect(mentionComplaints(src('a.ts', "f('`gone.ts`');"), paths)).toEqual([]);
     expect(mentionComplaints(source('CHANGELOG.md', '`gone.ts`'), paths)).toEqual([]);
-  });
-});
-
-describe('the prose of comments', () => {
-  const comment = (words: number, pronouns: string) => `// ${'word '.repeat(words)} ${pronouns}\n`;
-
-  it('is limited for a new file by the length of its comments', () => {
-    const plain = src('pool/a.ts', comment(98, 'it its'));
-    expect(proseComplaints(plain, {})).toEqual([]);
-    const riddle = src('pool/a.ts', comment(90, 'it its It who whoever'));
-    expect(proseComplaints(riddle, {})).toEqual([
-      expect.stringContaining('3 times it, its in 95 words of comment, but at most 2 are allowed'),
-      expect.stringContaining(
-        '2 times who, what, whoever … in 95 words of comment, but at most 1 are allowed',
-      ),
-    ]);
-  });
-
-  it('is not judged by words in code and in strings', () => {
-    expect(proseComplaints(src('a.ts', "it('it', () => what(who, `whoever ${it}`));"), {})).toEqual([]);
-  });
-
-  it('may stay as bad as recorded in an older file, and not become worse', () => {
-    const ratchet: Ratchet = { 'leasehold/src/pool/a.ts': { it: 30, who: 6 } };
-    expect(proseComplaints(src('pool/a.ts', comment(97, 'it it it')), ratchet)).toEqual([]);
-    expect(proseComplaints(src('pool/a.ts', comment(95, 'it it it it')), ratchet)).toHaveLength(1);
-  });
-
-  it('lowers the record of a file that improved, and never raises one', () => {
-    const [better, worse, plain] = ['better', 'worse', 'plain'].map((name) => `leasehold/src/${name}.ts`);
-    const ratchet = Object.fromEntries(
-      [better, worse, plain, 'gone'].map((path) => [path, { it: 50, who: 9 }]),
-    );
-    const files = [
-      src('better.ts', comment(97, 'it it it')),
-      src('worse.ts', comment(92, 'it it it it it it it it')),
-      src('plain.ts', comment(99, '')),
-      src('new.ts', comment(97, 'it it it')),
-    ];
-    expect(lowered(ratchet, files)).toEqual({
-      [better ?? '']: { it: 30, who: PLAIN.who },
-      [worse ?? '']: { it: 50, who: PLAIN.who },
-    });
-  });
-});
-
-describe('the name of a test', () => {
-  const test = (text: string) => ({ path: 'leasehold/src/a.test.ts', text });
-
-  it('is read with its groups, also after a table of cases', () => {
-    const text = `describe('a', () => {
-  describe.each([1])('b', () => {
-    it.each([
-      [1],
-    ])('c %i', () => {});
-  });
-  it(
-    "d",
-    () => {},
-  );
-});
-it('e has no group', () => {});`;
-    expect(testNamesOf(test(text)).map(({ line, groups, name }) => [line, ...groups, name])).toEqual([
-      [3, 'a', 'b', 'c %i'],
-      [7, 'a', 'd'],
-      [12, 'e has no group'],
-    ]);
-  });
-
-  it.each([
-    ["describe('who waits', () => {\n  it('is told to look, once', () => {});\n});", 'without a subject'],
-    ["describe('a member', () => {\n  it('it waits for the end', () => {});\n});", 'pronoun'],
-    ["describe('a member', () => {\n  it('waits for whoever leads', () => {});\n});", 'whoever'],
-    ["describe('a world', () => {\n  it('counts', () => {});\n});", 'no sentence'],
-  ])('is complained about: %j', (text, complaint) => {
-    expect(testNameComplaints(test(text))).toEqual([expect.stringContaining(complaint)]);
-  });
-
-  it('passes if it is a sentence', () => {
-    const text = "describe('a member', () => {\n  it('waits for the end of the lease', () => {});\n});";
-    expect(testNameComplaints(test(text))).toEqual([]);
   });
 });
 
@@ -299,17 +245,12 @@ describe('this repository', () => {
     expect(code.flatMap(surroundingsComplaints)).toEqual([]);
   });
 
+  it('limits no test that only calculates by the clock of the wall', () => {
+    expect(files.flatMap((file) => limitComplaints(file))).toEqual([]);
+  });
+
   it('has manners', () => {
     expect(code.flatMap(codeComplaints)).toEqual([]);
-  });
-
-  it('has comments that are no harder to read than before: see npm run prose -- --files', () => {
-    const ratchet: Ratchet = JSON.parse(readFileSync(join(root, 'scripts/tidy/prose-ratchet.json'), 'utf8'));
-    expect(code.flatMap((file) => proseComplaints(file, ratchet))).toEqual([]);
-  });
-
-  it('has tests whose names stand alone in a failure report', () => {
-    expect(code.flatMap(testNameComplaints)).toEqual([]);
   });
 
   it('names no file that is not there', () => {

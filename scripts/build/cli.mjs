@@ -33,7 +33,7 @@ export async function buildCli() {
     target: 'node20',
     outfile,
     metafile: true,
-    external: ['leasehold/*'],
+    external: ['leasehold', 'leasehold/*'],
     plugins: [internalDoor],
     // Libraries of the older kind ask for `require`, which a module has to make for itself.
     banner: {

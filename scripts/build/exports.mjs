@@ -6,17 +6,8 @@ import process from 'node:process';
 import { pathToFileURL } from 'node:url';
 import { CommandError } from '../command.mjs';
 import { cache, tools } from '../project.mjs';
-import { home } from './library.mjs';
+import { entries, home } from './library.mjs';
 import { run } from './run.mjs';
-
-/** @returns {readonly [name: string, target: { types: string, default: string }][]} */
-function entries() {
-  /** @type {{ exports: Record<string, string | { types: string, default: string }> }} */
-  const { exports } = JSON.parse(readFileSync(join(home, 'package.json'), 'utf8'));
-  return Object.entries(exports).flatMap(([name, target]) =>
-    typeof target === 'string' ? [] : [[`leasehold${name.slice(1)}`, target]],
-  );
-}
 
 export async function importExports() {
   for (const [name, target] of entries()) {

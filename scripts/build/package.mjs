@@ -25,15 +25,15 @@ export async function checkManifest() {
 
 const PROGRAM = `
   import { startManager } from 'leasehold/manager';
-  import { joinPool, openLookup } from 'leasehold/pool';
+  import { joinPool, connectLookup } from 'leasehold/pool';
 
-  const manager = await startManager({ port: 0, http: false, firstStart: true });
+  const manager = await startManager({ listen: '127.0.0.1:0', firstStart: true });
   const managers = [manager.address];
   const owner = await joinPool({ managers, pool: 'presence', name: 'ada', url: 'http://ada' });
-  const lookup = await openLookup({ managers, pool: 'presence' });
+  const lookup = await connectLookup({ managers, pool: 'presence' });
   console.log((await lookup.whenFound('alice')).name, await owner.whenOwned('alice') > 0);
   await lookup.close();
-  await owner.leave();
+  await owner.close();
   await manager.close();
 `;
 

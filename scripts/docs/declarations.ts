@@ -1,10 +1,27 @@
 /**
- * What the sources declare that the documents have to name: the options of an interface, what can be asked
- * of an object, the codes of errors, and the lines of the log. Read from the text, which is enough for how
+ * What the sources declare that the documents have to name: the options of an interface, the codes of errors, and the
+ * lines of the log. Read from the text, which is enough for how
  * we write them.
  */
 
 import type { Source } from '../tidy/source.ts';
+
+/** The options of every handle, which an interface takes with `extends`; without those that it omits. */
+const COMMON = ['CallOptions', 'BeginOptions', 'ListenOptions'];
+
+/** The options of an interface: those of every handle that it extends, and its own. Each once. */
+export function allOptionsOf(source: Source, name: string, handles: Source): readonly string[] {
+  const head = new RegExp(`\\binterface ${name}\\b[^{]*`).exec(source.code)?.[0] ?? '';
+  const isTaken = (common: string): boolean => new RegExp(`\\b${common}\\b`).test(head);
+  const omitted = new Set([...head.matchAll(/'(\w+)'/g)].map(([, option]) => option));
+  const taken = COMMON.filter(
+    (common) => isTaken(common) || (common === 'CallOptions' && isTaken('BeginOptions')),
+  );
+  const inherited = taken
+    .flatMap((common) => optionsOf(handles, common))
+    .filter((option) => !omitted.has(option));
+  return [...new Set([...inherited, ...optionsOf(source, name)])];
+}
 
 /** The names that an interface declares itself, in order. */
 export function optionsOf({ path, bare }: Source, name: string): readonly string[] {
@@ -20,25 +37,6 @@ export function optionsOf({ path, bare }: Source, name: string): readonly string
   }
   return names;
 }
-
-/** What anybody may ask of such an object, in order: not what is private or marked `@internal`, nor symbols. */
-export function membersOf({ path, text, bare }: Source, name: string): readonly string[] {
-  const head = new RegExp(`\\b(?:class|interface) ${name}\\b[^{]*\\{`).exec(bare);
-  if (head === null) throw new Error(`${path} has no class or interface ${name}`);
-  const members: string[] = [];
-  let [depth, at] = [1, head.index + head[0].length];
-  for (const line of bare.slice(at).split('\n')) {
-    const [, member] = MEMBER.exec(line) ?? [];
-    const isHidden = /@internal[^/]*\*\/\s*$/.test(text.slice(0, at));
-    if (depth === 1 && member !== undefined && member !== 'constructor' && !isHidden) members.push(member);
-    depth += [...line.matchAll(/[{(]/g)].length - [...line.matchAll(/[})]/g)].length;
-    at += line.length + 1;
-    if (depth <= 0) break;
-  }
-  return members;
-}
-
-const MEMBER = /^ {2}(?!private)(?:(?:static|readonly|async|get) )*\*?(\w+)\??(?:<\w+>)?[(:]/;
 
 /** What is said to a logger in so many words; of a text with something put in, the part before that. */
 export function logLinesOf({ code }: Source): readonly string[] {
@@ -60,9 +58,9 @@ export interface DeclaredError {
   readonly retryable: boolean | undefined;
 }
 
-/** Every class of errors that is thrown on purpose. */
+/** Every class of errors that is thrown on purpose in one case only. */
 export function errorsOf({ path, code }: Source): readonly DeclaredError[] {
-  return [...code.matchAll(/\bclass (\w+) extends LeaseholdError \{(.*?)^\}/gms)].map(
+  return [...code.matchAll(/\bclass (\w+) extends SingleError \{(.*?)^\}/gms)].map(
     ([, name = '', body = '']) => {
       const literal = /\bcode(?: = |: )((?:'\w+'(?: \| )?)+);/.exec(body)?.[1];
       const retryable = /\bretryable = (true|false);/.exec(body)?.[1];
@@ -74,3 +72,9 @@ export function errorsOf({ path, code }: Source): readonly DeclaredError[] {
     },
   );
 }
+
+/** Every error of the nine classes that is made with a literal code, as `UnavailableError NO_MAJORITY`. */
+export const thrownIn = ({ code }: Source): readonly string[] =>
+  [...code.matchAll(/\bnew (\w+Error)\(\s*'([A-Z][A-Z_]+)'/g)].map(
+    ([, name = '', said = '']) => `${name} ${said}`,
+  );

@@ -31,6 +31,7 @@ export interface Document {
 
 const FENCE = /^ *(`{3,})(.*)$/;
 const LINK = /\[[^\]]*\]\(([^()\s]+)\)/g;
+const PLACE = /<a id="([^"]+)"><\/a>/g;
 const HEADING = /^#{1,6} +(.*)$/;
 
 export function readDocument(path: string, text: string): Document {
@@ -62,6 +63,7 @@ export function readDocument(path: string, text: string): Document {
       heading = title;
       anchors.add(freshAnchor(title, anchors));
     }
+    for (const [, id = ''] of line.matchAll(PLACE)) anchors.add(id);
     if (line.startsWith('|')) rows.set(heading, [...(rows.get(heading) ?? []), cellsOf(line)]);
     for (const [, target = ''] of withoutCode(line).matchAll(LINK)) links.push({ target, line: index + 1 });
   }

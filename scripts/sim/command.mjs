@@ -15,6 +15,7 @@ import { UsageError } from '../command.mjs';
 import { Progress } from '../progress.mjs';
 import { Crew } from './crew.mjs';
 import { bundleMutant, hunt } from './mutants.mjs';
+import { shortfalls } from './floors.mjs';
 import { failureLines, mutantLines, mutantsLine, seedsLine, summaryLines } from './report.mjs';
 import { readSeeds, seedsFileOf, writeSeeds } from './recorded-seeds.mjs';
 import { emptyReport, playOne, playSeeds } from './seeds.mjs';
@@ -27,7 +28,7 @@ import { emptyReport, playOne, playSeeds } from './seeds.mjs';
  * @property {(line: string) => void} write
  * @property {AbortSignal} signal
  * @property {ConstructorParameters<typeof Progress>[1]} [progress] where progress is shown
- * @property {number} [stuckMs] how long one seed may take
+ * @property {number} [stuckMs] how much of its thread's own time one seed may take
  * @property {(entry: string) => string} [seedsFile] where the seeds that caught mutants are recorded
  */
 
@@ -46,6 +47,7 @@ const HELP = `Plays a protocol's simulation over many seeds.
   --record        with --mutants: write down the seed that caught each fault, beside the simulation
   --recorded      with --mutants: play the seed written down for each fault and the few after it;
                   with --record too: search anew for the faults that these seeds no longer catch
+  --no-scenarios  drawn worlds alone, without the schedules that were written by hand
   --keep-going    do not stop at the tenth failing seed
   --jobs N        threads (default: one per core)
   --json          the result as one JSON document
@@ -92,7 +94,7 @@ export async function simulate(argv, surroundings) {
  */
 function understand(argv, protocols) {
   const { words, flags, values } = parseArguments(argv, {
-    flags: ['trace', 'mutants', 'record', 'recorded', 'keep-going', 'json', 'help'],
+    flags: ['trace', 'mutants', 'record', 'recorded', 'no-scenarios', 'keep-going', 'json', 'help'],
     values: ['seeds', 'from', 'seed', 'mutant', 'jobs'],
   });
   if (flags.has('help')) return 'help';
@@ -123,6 +125,12 @@ function understand(argv, protocols) {
   if (recorded && (!mutants || (seeds ?? from) !== undefined)) {
     throw new UsageError('--recorded goes with --mutants, and without --seeds and --from');
   }
+  const scenarios = !flags.has('no-scenarios');
+  if (!scenarios && (record || recorded)) {
+    throw new UsageError(
+      'seeds are recorded with the schedules that were written by hand: --no-scenarios is a measurement',
+    );
+  }
   const [json, keepGoing] = [flags.has('json'), flags.has('keep-going')];
   return {
     protocol,
@@ -136,6 +144,7 @@ function understand(argv, protocols) {
     record,
     recorded,
     trace,
+    scenarios,
     json,
     keepGoing,
   };
@@ -167,7 +176,7 @@ async function load({ entry, protocol }, write) {
  * @param {Promise<number>} interrupted
  */
 async function playAll(crew, loaded, { write, progress, signal }, interrupted) {
-  const { protocol, simulation, bundle, seed, from, json, keepGoing } = loaded;
+  const { protocol, simulation, bundle, seed, from, json, keepGoing, scenarios } = loaded;
   const [first, count] = seed === undefined ? [from, loaded.seeds ?? SEEDS_DEFAULT] : [seed, 1];
   const report = emptyReport(first, count);
   const startedAt = performance.now();
@@ -177,6 +186,7 @@ async function playAll(crew, loaded, { write, progress, signal }, interrupted) {
     bundle,
     from: first,
     count,
+    scenarios,
     keepGoing,
     report,
     onFailure: (failure) => {
@@ -190,7 +200,10 @@ async function playAll(crew, loaded, { write, progress, signal }, interrupted) {
     line[Symbol.dispose]();
   }
   if (seed === undefined && report.passed + report.failed === count) {
-    report.shortfalls = simulation.tooLittle(report.totals, count);
+    report.shortfalls = [
+      ...shortfalls(simulation.floors, report.totals, count),
+      ...(simulation.tooLittle?.(report.totals, count) ?? []),
+    ];
   }
   if (json) {
     write(
@@ -212,7 +225,7 @@ async function playAll(crew, loaded, { write, progress, signal }, interrupted) {
  */
 async function huntAll(crew, loaded, surroundings, interrupted) {
   const { write, progress, signal, seedsFile = seedsFileOf } = surroundings;
-  const { protocol, simulation, entry, mutant, seeds, from, json } = loaded;
+  const { protocol, simulation, entry, mutant, seeds, from, json, scenarios } = loaded;
   const mutants = mutant === undefined ? simulation.mutants : [named(simulation, mutant)];
   const recorded = loaded.recorded ? readSeeds(seedsFile(entry)) : {};
   const startedAt = performance.now();
@@ -221,7 +234,7 @@ async function huntAll(crew, loaded, surroundings, interrupted) {
   const done = () => reports.filter((report) => report !== undefined);
   const line = new Progress(() => `${mutantsLine(done(), mutants.length)}, ${done().length} done`, progress);
   const hunting = mutants.map(async (each, at) => {
-    const options = { from, seeds, promises: simulation.promises };
+    const options = { from, seeds, scenarios, promises: simulation.promises };
     const first = await hunt(crew, entry, each, { ...options, recorded: recorded[each.name] });
     const isStale = first.recorded !== undefined && first.caughtBy === undefined;
     reports[at] = isStale && loaded.record ? await hunt(crew, entry, each, options) : first;
@@ -257,9 +270,9 @@ async function huntAll(crew, loaded, surroundings, interrupted) {
  * @param {Surroundings} surroundings
  */
 async function replay(crew, loaded, { write }) {
-  const { protocol, simulation, entry, seed, mutant, trace, json } = loaded;
+  const { protocol, simulation, entry, seed, mutant, trace, json, scenarios } = loaded;
   const path = mutant === undefined ? loaded.bundle : await bundleMutant(entry, named(simulation, mutant));
-  const outcome = await playOne(crew, path, seed);
+  const outcome = await playOne(crew, path, { seed, scenarios });
   const { broken, counts } = outcome;
   if (json) {
     write(JSON.stringify({ protocol, mutant, ...outcome }, undefined, 2));

@@ -15,10 +15,12 @@
  * fifth of a second's worth, so that nobody waits long for the slowest.
  *
  * A run that never ends would hang everything, and a fault in a protocol can well cause one. So a
- * thread that is silent for long is ended, and the seed it was at counts as broken.
+ * thread that spends long on one seed is ended, and the seed counts as broken. "Long" is the thread's own time
+ * (`thread-time.mjs`), which a busy machine does not stretch: a seed's outcome never depends on wall time.
  */
 
 import { Worker } from 'node:worker_threads';
+import { ownMs } from './thread-time.mjs';
 
 /** @import { SeedOutcome } from '../../leasehold/src/sim/simulation.ts' */
 /** @import { Answer, Chunk } from './worker.mjs' */
@@ -29,6 +31,7 @@ import { Worker } from 'node:worker_threads';
  * @property {number} from the first seed
  * @property {number} count how many at most
  * @property {boolean} [trace]
+ * @property {boolean} [scenarios] whether schedules written by hand are played too
  * @property {(outcome: SeedOutcome) => boolean} use told every outcome, in order; false ends the search
  */
 
@@ -42,11 +45,13 @@ export class Crew {
   #threads = new Set();
   /** @type {Set<Search>} */
   #searches = new Set();
+  #jobs;
   #stuckMs;
   #watch;
 
   /** @param {{ jobs: number, stuckMs?: number | undefined }} options */
   constructor({ jobs, stuckMs = STUCK_MS }) {
+    this.#jobs = jobs;
     this.#stuckMs = stuckMs;
     for (let job = 0; job < jobs; job += 1) this.#hire();
     this.#watch = setInterval(() => this.#endStuck(), Math.min(LOOK_MS, stuckMs));
@@ -99,9 +104,14 @@ export class Crew {
    * @param {Answer} answer
    */
   #hear(thread, answer) {
+    if ('where' in answer) {
+      thread.where = answer.where;
+      thread.hasStarted = true;
+      return;
+    }
     const { task } = thread;
     if (task === undefined) return;
-    thread.heardAt = Date.now();
+    thread.steps += 1;
     if ('outcome' in answer) {
       task.seed = answer.outcome.seed + 1;
       this.#deliver(task.search, answer.outcome);
@@ -112,10 +122,14 @@ export class Crew {
     this.#settle(task.search);
   }
 
+  /** A thread's time on its seed is counted from the first look after the seed began: at most one look too little. */
   #endStuck() {
     for (const thread of this.#threads) {
-      if (thread.task === undefined || Date.now() - thread.heardAt < this.#stuckMs) continue;
-      this.#replace(thread, `the run did not end within ${this.#stuckMs / 1000} s`);
+      if (thread.task === undefined || !thread.hasStarted) continue;
+      const now = ownMs(thread.worker, thread.where, this.#jobs);
+      if (thread.seen.steps !== thread.steps) thread.seen = { steps: thread.steps, ownMs: now };
+      else if (now - thread.seen.ownMs >= this.#stuckMs)
+        this.#replace(thread, `the run did not end within ${this.#stuckMs / 1000} s of its own time`);
     }
   }
 
@@ -160,17 +174,23 @@ class Thread {
   worker = new Worker(new URL('./worker.mjs', import.meta.url));
   /** @type {{ readonly search: Search, seed: number, readonly end: number, readonly startedAt: number, readonly size: number } | undefined} */
   task;
-  heardAt = 0;
+  /** Whether the thread runs and has said {@link where} its processor time is told. */
+  hasStarted = false;
+  /** @type {string | undefined} */
+  where;
+  /** Grows with each seed begun; and what it was at the last look, with the thread's own time then. */
+  steps = 0;
+  seen = { steps: 0, ownMs: 0 };
 
   /** @param {Search} search */
   start(search) {
     const { first, count } = search.next();
-    const { bundle, trace } = search;
-    this.heardAt = Date.now();
+    const { bundle, trace, scenarios } = search;
+    this.steps += 1;
     this.task = { search, seed: first, end: first + count, startedAt: performance.now(), size: count };
     search.threads += 1;
     /** @type {Chunk} */
-    const chunk = { bundle, first, count, trace };
+    const chunk = { bundle, first, count, trace, scenarios };
     this.worker.postMessage(chunk);
   }
 
@@ -187,6 +207,7 @@ class Thread {
 class Search {
   bundle;
   trace;
+  scenarios;
   threads = 0;
   isOver = false;
   #use;
@@ -208,9 +229,10 @@ class Search {
    * @param {() => void} resolve
    * @param {(error: Error) => void} reject
    */
-  constructor({ bundle, from, count, trace = false, use }, resolve, reject) {
+  constructor({ bundle, from, count, trace = false, scenarios = true, use }, resolve, reject) {
     this.bundle = bundle;
     this.trace = trace;
+    this.scenarios = scenarios;
     this.#used = from;
     this.#next = from;
     this.#end = from + count;

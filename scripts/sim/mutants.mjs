@@ -47,10 +47,10 @@ export const bundleMutant = (entry, { file, from, to }) =>
  * @param {Crew} crew
  * @param {string} entry
  * @param {Mutant} mutant
- * @param {{ from: number, seeds: number | undefined, promises: readonly string[], recorded?: number | undefined }} options
+ * @param {{ from: number, seeds: number | undefined, scenarios: boolean, promises: readonly string[], recorded?: number | undefined }} options
  * @returns {Promise<MutantReport>}
  */
-export async function hunt(crew, entry, mutant, { from, seeds, promises, recorded }) {
+export async function hunt(crew, entry, mutant, { from, seeds, scenarios, promises, recorded }) {
   const { name, promise, story } = mutant;
   const start = recorded ?? from;
   const count = recorded === undefined ? (seeds ?? mutant.seeds ?? SEEDS_DEFAULT) : SEEDS_FROM_RECORDED;
@@ -73,6 +73,7 @@ export async function hunt(crew, entry, mutant, { from, seeds, promises, recorde
       bundle: await bundleMutant(entry, mutant),
       from: start,
       count,
+      scenarios,
       use: ({ seed, broken }) => {
         report.tried += 1;
         if (broken?.promise === promise) report.caughtBy = seed;

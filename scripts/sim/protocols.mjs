@@ -9,6 +9,7 @@ export const protocols = {
   'file-log': 'leasehold/src/log/file/simulation/index.ts',
   'etcd-log': 'leasehold/src/log/etcd/simulation/index.ts',
   'file-pool': 'leasehold/src/pool/simulation/file/index.ts',
+  moves: 'leasehold/src/pool/simulation/moves/index.ts',
   'soft-pool': 'leasehold/src/pool/simulation/soft/index.ts',
   'pool-shells': 'leasehold/src/pool/simulation/shells/index.ts',
   flease: 'leasehold/src/flease/simulation/index.ts',

@@ -27,11 +27,12 @@ export const FAILURES_MAX = 10;
  * @param {string} request.bundle
  * @param {number} request.from
  * @param {number} request.count
+ * @param {boolean} request.scenarios
  * @param {boolean} request.keepGoing
  * @param {SeedsReport} request.report filled in as it goes, so that an interrupted run can be reported too
  * @param {(failure: Failure) => void} [request.onFailure]
  */
-export async function playSeeds(crew, { bundle, from, count, keepGoing, report, onFailure }) {
+export async function playSeeds(crew, { bundle, from, count, scenarios, keepGoing, report, onFailure }) {
   let described = Promise.resolve();
   /** @param {SeedOutcome} outcome */
   const use = (outcome) => {
@@ -45,14 +46,14 @@ export async function playSeeds(crew, { bundle, from, count, keepGoing, report, 
     report.failed += 1;
     if (report.failed <= FAILURES_MAX) {
       described = described.then(async () => {
-        const failure = await describeFailure(crew, bundle, outcome);
+        const failure = await describeFailure(crew, bundle, outcome, scenarios);
         report.failures.push(failure);
         onFailure?.(failure);
       });
     }
     return keepGoing || report.failed < FAILURES_MAX;
   };
-  await crew.search({ bundle, from, count, use });
+  await crew.search({ bundle, from, count, scenarios, use });
   await described;
 }
 
@@ -78,10 +79,11 @@ export const emptyReport = (from, wanted) => ({
  * @param {Crew} crew
  * @param {string} bundle
  * @param {SeedOutcome} outcome
+ * @param {boolean} scenarios
  * @returns {Promise<Failure>}
  */
-async function describeFailure(crew, bundle, { seed, broken }) {
-  const again = await playOne(crew, bundle, seed);
+async function describeFailure(crew, bundle, { seed, broken }, scenarios) {
+  const again = await playOne(crew, bundle, { seed, scenarios });
   const promise = broken?.promise ?? '';
   let message = broken?.message ?? '';
   if (again.broken?.promise !== promise || again.broken.message !== message) {
@@ -94,10 +96,10 @@ async function describeFailure(crew, bundle, { seed, broken }) {
 /**
  * @param {Crew} crew
  * @param {string} bundle
- * @param {number} seed
+ * @param {{ seed: number, scenarios: boolean }} which
  * @returns {Promise<SeedOutcome>}
  */
-export async function playOne(crew, bundle, seed) {
+export async function playOne(crew, bundle, { seed, scenarios }) {
   /** @type {SeedOutcome | undefined} */
   let found;
   await crew.search({
@@ -105,6 +107,7 @@ export async function playOne(crew, bundle, seed) {
     from: seed,
     count: 1,
     trace: true,
+    scenarios,
     use: (outcome) => ((found = outcome), true),
   });
   if (found === undefined) throw new Error(`seed ${seed} gave no outcome`);

@@ -23,7 +23,7 @@ describe('a signal that npm was sent', () => {
   it(
     'ends a Manager in good order',
     async () => {
-      const script = `${scripts['leasehold']} manager --memory --port 0 --http-port 0 --json`;
+      const script = `${scripts['leasehold']} manager start --memory --listen 127.0.0.1:0 --http 0 --json`;
       const shell = spawn('sh', ['-c', script], { cwd: root, stdio: ['ignore', 'pipe', 'ignore'] });
       const ended = new Promise((resolve) => shell.once('exit', (code, signal) => resolve(code ?? signal)));
       let said = '';

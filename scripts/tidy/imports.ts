@@ -8,9 +8,9 @@
  *
  * so that a protocol can be read, tested and simulated without the next one. Only a Manager that keeps nothing is elected by
  * flease, and one whose log is in a quorum group has a replica beside it; that is put together where its core meets the world, real (`pool/shell/`) or simulated. A rate limit is shared in a pool (`ratelimit/shell/`), or spread over a group (`membership`). Two kinds of files
- * stand outside the order: proofs (a protocol's `simulation/`, the simulated log, the tests) also use `sim`,
+ * stand outside the order: proofs (a protocol's `simulation/`, the tests) also use `sim`,
  * and a protocol's `shell/`, which puts its cores into real processes, also uses `node`, and so does what
- * is only for tests (`testing/`, `-script.ts`) or for HTTP (`http/`).
+ * is only for tests (`testing/`, `-script.ts`).
  */
 
 import { posix } from 'node:path';
@@ -29,9 +29,11 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   membership: ['runtime', 'etcd', 'log'],
   ratelimit: ['runtime', 'etcd', 'log', 'membership'],
   // What `import 'leasehold'` opens.
-  'index.ts': ['pool', 'flease'],
+  'index.ts': ['runtime', 'node', 'pool', 'flease', 'quorum', 'membership', 'ratelimit'],
+  // What `import 'leasehold/security'` opens.
+  'security.ts': ['node'],
   // What the command line opens, and nobody else can.
-  'internal.ts': ['runtime', 'node', 'pool', 'flease'],
+  'internal.ts': ['runtime', 'node', 'pool', 'flease', 'quorum'],
 };
 
 const ROOT = 'leasehold/src/';
@@ -86,7 +88,6 @@ const layerOf = (path: string): string =>
 function maySimulate(path: string, layer: string): boolean {
   const isProof = path.endsWith('.test.ts');
   if (layer === 'etcd') return isProof || path.startsWith(`${ROOT}etcd/simulation/`);
-  if (layer === 'log' && posix.basename(path).startsWith('simulated')) return true;
   if (layer === 'log') return isProof || /^log\/\w+\/simulation\//.test(path.slice(ROOT.length));
   const isProtocol = LAYERS[layer]?.includes('log') === true;
   return isProtocol && (isProof || path.startsWith(`${ROOT}${layer}/simulation/`));
@@ -94,5 +95,5 @@ function maySimulate(path: string, layer: string): boolean {
 
 function mayBeReal(path: string): boolean {
   const isForTests = path.endsWith('.test.ts') || path.includes('/testing/');
-  return isForTests || /^\w+\/(shell|http)\//.test(path.slice(ROOT.length));
+  return isForTests || /^\w+\/shell\//.test(path.slice(ROOT.length));
 }

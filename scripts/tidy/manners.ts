@@ -1,14 +1,9 @@
 /**
  * Small things that are quicker to keep than to argue about: nothing left for later in the text,
- * no test left out, no default export, no file too long to read at a sitting, and nothing that
- * says on whose machine it was written.
+ * no test left out, no default export, and nothing that says on whose machine it was written.
  */
 
 import { complaint, matches, type Source } from './source.ts';
-
-const LINES_MAX = 600;
-/** Made of many files by a program, and read by nobody at a sitting. */
-const MADE_BY_A_PROGRAM = /page-bundle\.ts$/;
 
 const LATER = /\b(?:TO-?DO|FIX-?ME)\b/;
 const LEFT_OUT = /\b(?:it|test|describe|suite|bench)\s*\.(?:only|skip|todo)\b/;
@@ -29,9 +24,6 @@ export function codeComplaints(file: Source): string[] {
   if (!/\.config\.[a-z]+$/.test(file.path)) {
     search(file.bare, DEFAULT_EXPORT, () => 'a default export has no name; export it by name');
   }
-  const lines = file.text.trimEnd().split('\n').length;
-  if (lines > LINES_MAX && !MADE_BY_A_PROGRAM.test(file.path))
-    complaints.push(`${file.path}:${LINES_MAX}: ${lines} lines; more than one idea in a file?`);
   return complaints;
 }
 

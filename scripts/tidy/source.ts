@@ -3,12 +3,12 @@
  * and quoted strings, and the comments alone.
  *
  * A rule about code must not be broken by a word in a comment or in a message; but the name of an imported module is
- * in quotes too, and the rule about prose is about comments only. Each check takes the reading that fits. Left-out
+ * in quotes too, and names of files are looked for in comments only. Each check takes the reading that fits. Left-out
  * characters become blanks, so that every line and column stays in place.
  */
 
 export interface Source {
-  /** From the root of the repository, with slashes: `leasehold/src/pool/table.ts`. */
+  /** From the root of the repository, with slashes: `leasehold/src/pool/core/table.ts`. */
   readonly path: string;
   readonly text: string;
   /** Without comments. */

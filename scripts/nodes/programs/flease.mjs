@@ -16,11 +16,11 @@ async function freePort() {
 const peers = {};
 for (const id of ['ada', 'ben', 'cyd']) peers[id] = `127.0.0.1:${await freePort()}`;
 const [ada, ben, cyd] = await Promise.all(
-  Object.keys(peers).map((id) => joinFlease({ id, peers, leaseMs: 1_000, clockSkewMs: 50 })),
+  Object.keys(peers).map((name) => joinFlease({ name, peers, leaseMs: 1_000, clockSkewMs: 50 })),
 );
 if (!ada || !ben || !cyd) throw new Error('three were started');
 const first = await ada.acquire('backup');
-const refused = await ben.tryAcquire('backup');
+const refused = await ben.acquireIfFree('backup');
 await first.release();
 const second = await cyd.acquire('backup');
 const grows = second.number > first.number;

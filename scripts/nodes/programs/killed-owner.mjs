@@ -7,7 +7,7 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openLookup, startManager } from 'leasehold';
+import { connectLookup, startManager } from 'leasehold';
 
 const SERVER = `
   import { joinPool } from 'leasehold';
@@ -20,7 +20,7 @@ const folder = mkdtempSync(join(tmpdir(), 'leasehold-nodes-'));
 const cli = join('node_modules', 'leasehold', 'dist', 'cli', 'leasehold.js');
 const defaults = { leaseMs: 60_000, holdMs: 75_000 };
 const manager = await startManager({
-  ...{ port: 0, http: false, directory: folder, firstStart: true, defaults },
+  ...{ listen: '127.0.0.1:0', store: { directory: folder }, firstStart: true, defaults },
 });
 writeFileSync('server.mjs', SERVER);
 const args = [cli, 'run', '--managers', manager.address, '--', process.execPath, 'server.mjs'];
@@ -38,7 +38,7 @@ let heard = () => {};
 const lost = new Promise((resolve) => {
   heard = resolve;
 });
-const lookup = await openLookup({
+const lookup = await connectLookup({
   managers: [manager.address],
   pool: 'visits',
   onLoss: (loss) => loss.has('alice') && heard(),
