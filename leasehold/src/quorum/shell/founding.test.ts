@@ -92,16 +92,20 @@ describe('a cell that is being founded', () => {
     await (await cell.connect('a')).put('k', 'v', { timeoutMs: 20_000 });
   });
 
-  it('waits while two directories of one name are there', async () => {
+  it('waits while two directories of one name are there, and founds when one of them is gone', async () => {
     await using cell = await TestCell.of('a', 'b', 'c');
     const a = await cell.start('a');
+    const b = await cell.start('b');
+    await awaits(a, 'c');
+    const address = await cell.freeAddress();
+    const place = { directory: cell.directory('other'), listen: address, advertise: address };
+    await using second = await cell.start('b', place);
+    await awaits(a, 'b', 'c');
+    await b.close();
+    await awaits(a, 'c');
     await cell.start('c');
-    await using other = await cell.start('b', {
-      directory: cell.directory('other'),
-      listen: await cell.freeAddress(),
-    });
-    await awaits(a, 'b');
-    expect(other.status().role).toBe('gathering');
+    await cell.ready();
+    expect(second.status().members).toHaveLength(3);
   });
 });
 
