@@ -2,15 +2,14 @@ import { describe, expect, inject, it } from 'vitest';
 import { LIMIT, LimitedServers, RoundRobinClient } from './harness/limited-servers.ts';
 import { onScene, type Scene } from './harness/scene.ts';
 import { nowMs, pause, until } from './harness/time.ts';
-import { Stopwatch } from '../leasehold/src/node/testing/undisturbed-time.ts';
 
 /** The long variant has calm times between the faults, too, and takes more than a minute. The limit is judged in every second of both. */
 const LONG_CALM_MS = inject('long') ? 12_000 : 0;
 const CALM_MS = Math.max(3_000, LONG_CALM_MS);
 const AWAY_MS = 3_000;
 /**
- * Of the limit, when calm, by the time in which this machine let a process run (`node/testing/undisturbed-time.ts`): servers that wait for a processor use less of the limit. The promise is
- * the sum, which is judged in every interval by the wall.
+ * Of the limit, when calm, by the time in which this machine let all servers and the client run: a server that waits for a processor longer than the burst lasts
+ * uses less of the limit. The promise is the sum, which is judged in every interval by the wall.
  */
 const ENOUGH = 0.9;
 
@@ -36,9 +35,12 @@ class Use {
 
   async calm(ms: number): Promise<void> {
     if (ms === 0) return;
-    const [fromMs, time] = [nowMs(), new Stopwatch()];
-    await until('the calm time is over', () => (time.ms >= ms ? true : undefined));
-    this.shares.push(this.#servers.admittedSince(fromMs) / LIMIT / (time.ms / 1_000));
+    const fromMs = nowMs();
+    const undisturbedMs = await until('the calm time is over', () => {
+      const soFarMs = this.#servers.undisturbedMsSince(fromMs);
+      return soFarMs < ms ? undefined : soFarMs;
+    });
+    this.shares.push((this.#servers.admittedSince(fromMs) * 1_000) / LIMIT / undisturbedMs);
   }
 
   expectKept(statuses: ReadonlyMap<number, number>): void {

@@ -2,6 +2,7 @@
 
 import { Agent, get } from 'node:http';
 import type { JoinGroupOptions } from 'leasehold/membership';
+import { watchStalls } from '../../leasehold/src/node/testing/undisturbed-time.ts';
 import { Network } from './network.ts';
 import type { Program } from './program.ts';
 import { type Scene, SHORT } from './scene.ts';
@@ -22,11 +23,14 @@ export class LimitedServers {
   readonly programs: Program[] = [];
   readonly #scene: Scene;
   readonly #network: Network;
+  /** Times in which the client, which runs in this process, waited for a processor. */
+  readonly #stalls: [fromMs: number, toMs: number][] = [];
   #managers: readonly string[] = [];
 
   private constructor(scene: Scene, network: Network) {
     this.#scene = scene;
     this.#network = network;
+    watchStalls(nowMs, (...stall) => this.#stalls.push(stall));
   }
 
   /** Each on a machine of its own, of which the client reaches all: on a pool, or as a group. */
@@ -77,6 +81,18 @@ export class LimitedServers {
 
   admittedSince(fromMs: number): number {
     return this.#instantsOf('admitted').filter((ms) => ms >= fromMs).length;
+  }
+
+  /** How much of the time since then no server waited for a processor, and the client did not either. */
+  undisturbedMsSince(sinceMs: number): number {
+    const told = this.programs.flatMap(({ events }) => events.filter(({ event }) => event === 'stalled'));
+    const stalls = told.map((stall) => [stall['fromMs'] as number, stall['toMs'] as number] as const);
+    let [undisturbedMs, countedToMs] = [nowMs() - sinceMs, sinceMs];
+    for (const [fromMs, toMs] of [...stalls, ...this.#stalls].sort(([one], [other]) => one - other)) {
+      undisturbedMs -= Math.max(0, toMs - Math.max(fromMs, countedToMs));
+      countedToMs = Math.max(countedToMs, toMs);
+    }
+    return undisturbedMs;
   }
 
   /**

@@ -1,10 +1,11 @@
-/** An HTTP server with a limit that is shared with others. The program says when each request was let through, and when it becomes the owner of a key. */
+/** An HTTP server with a limit that is shared with others. The program says when each request was let through, when it becomes the owner of a key, and when it waited for a processor. */
 
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { joinGroup, type JoinGroupOptions } from 'leasehold/membership';
 import { joinLimits, nodeLimit, ratelimit, type RateLimitOptions } from 'leasehold/ratelimit';
-import { fail, logger, obey, say, told } from './conversation.ts';
+import { watchStalls } from '../../leasehold/src/node/testing/undisturbed-time.ts';
+import { fail, logger, nowMs, obey, say, told } from './conversation.ts';
 
 interface Config {
   readonly managers: readonly string[];
@@ -20,6 +21,7 @@ interface Config {
 
 const LOOK_EVERY_MS = 20;
 
+watchStalls(nowMs, (fromMs, toMs) => say('stalled', { fromMs, toMs }));
 const { managers, group, name, limit, host = '127.0.0.1', watched } = told<Config>();
 try {
   const shared = await joinLimits(

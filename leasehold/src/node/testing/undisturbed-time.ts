@@ -48,6 +48,17 @@ export class Stopwatch {
   }
 }
 
+/** From now on, by the clock `now`, each time in which this process wanted to run and could not. */
+export function watchStalls(now: () => number, heard: (fromMs: number, toMs: number) => void): void {
+  let lastMs = now();
+  const look = (): void => {
+    const [fromMs, toMs] = [lastMs + MOST_MS, now()];
+    lastMs = toMs;
+    if (toMs > fromMs) heard(fromMs, toMs);
+  };
+  setInterval(look, TICK_MS).unref();
+}
+
 const time = new UndisturbedTime(nowMs());
 setInterval(undisturbedMs, TICK_MS).unref();
 
