@@ -170,12 +170,16 @@ export interface Update {
  */
 export interface MoveOrder extends TicketSpan {
   readonly to: string;
+  /** The name of that owner: the process at the address has to show a grant of this name. */
+  readonly toName: string;
   readonly address: string;
 }
 
 /** "That owner will bring you these keys." */
 export interface Expected extends TicketSpan {
   readonly from: string;
+  /** The name of that owner: the process that dials has to show a grant of this name. */
+  readonly fromName: string;
 }
 
 /**

@@ -104,7 +104,7 @@ export class Outgoing {
   }
 
   #begin(order: MoveOrder): MoveEffect[] {
-    const { ticket, start, end, number, to, address } = order;
+    const { ticket, start, end, number, to, toName, address } = order;
     if (this.#departures.has(ticket) || this.#over.has(ticket)) return [];
     const effects: MoveEffect[] = [];
     for (const [other, { order: its }] of this.#departures)
@@ -115,7 +115,7 @@ export class Outgoing {
       ...{ notBefore: undefined, due: undefined, digest: undefined, toldIn: undefined },
     });
     this.#isNews = true;
-    return [...effects, { do: 'stream', ticket, span: { start, end }, number, to, address }];
+    return [...effects, { do: 'stream', ticket, span: { start, end }, number, to, toName, address }];
   }
 
   /** What the shell says about a stream. */

@@ -22,7 +22,7 @@ describe('the source of a move', () => {
   it('hands keys over in the order of the phases, and serves them until the freeze', () => {
     plays(`${HOLDS}
       20 update 1.2 ack=2 0-8#2 moves=t:0-8#2>b
-        > stream t 0-8#2
+        > stream t 0-8#2 to b
         > m1: report 3, held 0-8#2, moving t:0-8#2
       30 move caughtUp t
         > stop t by 130
@@ -47,7 +47,7 @@ describe('the source of a move', () => {
   it('serves on under the same number if the target does not acknowledge in time, and never hands over by that ticket', () => {
     plays(`${HOLDS}
       20 update 1.2 ack=2 0-8#2 moves=t:0-8#2>b
-        > stream t 0-8#2
+        > stream t 0-8#2 to b
         > m1: report 3, held 0-8#2, moving t:0-8#2
       30 move caughtUp t
         > stop t by 130
@@ -67,7 +67,7 @@ describe('the source of a move', () => {
   it('hands nothing over when the target acknowledges another digest', () => {
     plays(`${HOLDS}
       20 update 1.2 ack=2 0-8#2 moves=t:0-8#2>b
-        > stream t 0-8#2
+        > stream t 0-8#2 to b
         > m1: report 3, held 0-8#2, moving t:0-8#2
       30 move caughtUp t
         > stop t by 130
@@ -81,7 +81,7 @@ describe('the source of a move', () => {
   it('serves on after a stop that is too long, and stops again later', () => {
     plays(`${HOLDS}
       20 update 1.2 ack=2 0-8#2 moves=t:0-8#2>b
-        > stream t 0-8#2
+        > stream t 0-8#2 to b
         > m1: report 3, held 0-8#2, moving t:0-8#2
       30 move caughtUp t
         > stop t by 130
@@ -97,7 +97,7 @@ describe('the source of a move', () => {
   it('does not stop when no Manager was heard lately', () => {
     plays(`${HOLDS}
       20 update 1.2 ack=2 0-8#2 moves=t:0-8#2>b
-        > stream t 0-8#2
+        > stream t 0-8#2 to b
         > m1: report 3, held 0-8#2, moving t:0-8#2
       1520 move caughtUp t
       1530 update 1.3 ack=3 0-8#2 moves=t:0-8#2>b
@@ -108,7 +108,7 @@ describe('the source of a move', () => {
   it('abandons a ticket when a part of its keys is asked back', () => {
     plays(`${HOLDS}
       20 update 1.2 ack=2 0-8#2 moves=t:0-8#2>b
-        > stream t 0-8#2
+        > stream t 0-8#2 to b
         > m1: report 3, held 0-8#2, moving t:0-8#2
       30 move caughtUp t
         > stop t by 130
@@ -125,11 +125,11 @@ describe('the source of a move', () => {
   it('abandons a ticket when another one names the same keys, although the update knows nothing of the first', () => {
     plays(`${HOLDS}
       20 update 1.2 ack=2 0-8#2 moves=t:0-8#2>b
-        > stream t 0-8#2
+        > stream t 0-8#2 to b
         > m1: report 3, held 0-8#2, moving t:0-8#2
       30 update 1.3 ack=2 0-8#2 moves=u:0-8#2>c
         > abandon t
-        > stream u 0-8#2
+        > stream u 0-8#2 to c
         > m1: report 4, held 0-8#2, moving u:0-8#2
       40 move caughtUp u
         > stop u by 140
@@ -139,7 +139,7 @@ describe('the source of a move', () => {
   it('goes on under a number that continues the one that was handed', () => {
     plays(`${HOLDS}
       20 update 1.2 ack=2 0-8#2 moves=t:0-8#2>b
-        > stream t 0-8#2
+        > stream t 0-8#2 to b
         > m1: report 3, held 0-8#2, moving t:0-8#2
       30 move caughtUp t
         > stop t by 130
@@ -160,7 +160,7 @@ describe('the source of a move', () => {
   it('keeps what was handed when it leaves, and is a member until the table has answered', () => {
     plays(`${HOLDS}
       20 update 1.2 ack=2 0-8#2 moves=t:0-4#2>b
-        > stream t 0-4#2
+        > stream t 0-4#2 to b
         > m1: report 3, held 0-8#2, moving t:0-4#2
       30 move caughtUp t
         > stop t by 130
@@ -185,7 +185,7 @@ describe('the source of a move', () => {
   it('forgets a ticket only when a Manager that heard of it names it no more', () => {
     plays(`${HOLDS}
       20 update 1.2 ack=2 0-8#2 moves=t:0-8#2>b
-        > stream t 0-8#2
+        > stream t 0-8#2 to b
         > m1: report 3, held 0-8#2, moving t:0-8#2
       30 update 2.1 ack=2 0-8#2
         > m1: report 4, held 0-8#2, moving t:0-8#2
@@ -199,7 +199,7 @@ describe('the source of a move', () => {
 describe('the target of a move', () => {
   const EXPECTS = `${HOLDS}
       20 update 1.2 ack=2 0-8#2 incoming=t:8-12#3<b
-        > receive t 8-12#3
+        > receive t 8-12#3 from b
         > m1: report 3, held 0-8#2, receiving t:8-12#3
   `;
 
@@ -264,7 +264,7 @@ describe('an owner that drains', () => {
       20 drain 9000
         > m1: report 3?, held 0-8#2, draining
       30 update 1.2 ack=3 0-8#2 incoming=t:8-12#3<b
-        > receive t 8-12#3
+        > receive t 8-12#3 from b
         > m1: report 4, held 0-8#2, draining, receiving t:8-12#3
       40 flushed 0-8#2
       50 update 1.3 ack=4 0-8#2! incoming=t:8-12#3<b

@@ -33,7 +33,9 @@ export interface WantedMove extends Omit<TicketSpan, 'ticket'> {
 
 interface Ticket extends TicketSpan {
   readonly from: string;
+  readonly fromName: string;
   readonly to: string;
+  readonly toName: string;
   /** The owner that the policy wants, which is not the target if the last attempt with that owner came to nothing. */
   readonly wantedTo: string;
   readonly since: Instant;
@@ -124,7 +126,7 @@ export class Tickets {
   }
 
   #takeOver(
-    one: Omit<Ticket, 'since' | 'instructed' | 'wantedTo'>,
+    one: TicketSpan & { readonly from: string; readonly to: string },
     table: PoolTable,
     now: Instant,
     instructed: number,
@@ -134,9 +136,11 @@ export class Tickets {
     if (known !== undefined && known.instructed === 0) known.instructed = instructed;
     if (known !== undefined || this.#void.has(ticket)) return;
     const isFree = ![...this.#live.values()].some((other) => other.start < end && start < other.end);
-    if (isFree && covers(table.rowsOf(from), one) && table.members.has(to))
-      this.#live.set(ticket, { ticket, start, end, number, from, to, wantedTo: to, since: now, instructed });
-    else this.#void.set(ticket, { start, end, number, from });
+    const names = namesOf(from, to, table);
+    if (isFree && covers(table.rowsOf(from), one) && names !== undefined) {
+      const owners = { from, to, ...names, wantedTo: to };
+      this.#live.set(ticket, { ticket, start, end, number, ...owners, since: now, instructed });
+    } else this.#void.set(ticket, { start, end, number, from });
   }
 
   /** Not against the word of a source that has heard this term and does not name the ticket. */
@@ -208,10 +212,11 @@ export class Tickets {
     if (this.isBusy(one) || this.#setbacks.pauses(one, now)) return;
     if (this.#count(({ from: its }) => its === from) >= MOST_AT_ONCE) return;
     const to = this.#targetFor(one, table, open);
-    if (to === undefined) return;
+    const names = to === undefined ? undefined : namesOf(from, to, table);
+    if (to === undefined || names === undefined) return;
     const ticket = this.#terms.nextId();
-    const wantedTo = one.to;
-    this.#live.set(ticket, { ticket, start, end, number, from, to, wantedTo, since: now, instructed: 0 });
+    const owners = { from, to, ...names, wantedTo: one.to };
+    this.#live.set(ticket, { ticket, start, end, number, ...owners, since: now, instructed: 0 });
   }
 
   /** The wanted target; another one, if the last attempt with it failed. */
@@ -274,12 +279,12 @@ export class Tickets {
     const moves: MoveOrder[] = [];
     const incoming: Expected[] = [];
     for (const live of this.#live.values()) {
-      const { ticket, start, end, number, from, to, instructed } = live;
+      const { ticket, start, end, number, from, fromName, to, toName, instructed } = live;
       if (!covers(table.rowsOf(from), live)) continue;
-      if (to === incarnation) incoming.push({ ticket, start, end, number, from });
+      if (to === incarnation) incoming.push({ ticket, start, end, number, from, fromName });
       if (from !== incarnation || (instructed === 0 && !this.#isNamed(live))) continue;
       const address = this.#terms.sessions().get(to)?.report.transfer?.address ?? UNHEARD;
-      moves.push({ ticket, start, end, number, to, address });
+      moves.push({ ticket, start, end, number, to, toName, address });
     }
     return { moves: moves.slice(0, MOST_TICKETS), incoming: incoming.slice(0, MOST_TICKETS) };
   }
@@ -333,6 +338,16 @@ export class Tickets {
 
 /** A source that named a ticket by itself has the address already, and this leader may not have heard the target yet. */
 const UNHEARD = 'unheard';
+
+/** Undefined if one of them is no member. */
+function namesOf(
+  from: string,
+  to: string,
+  { members }: PoolTable,
+): Pick<Ticket, 'fromName' | 'toName'> | undefined {
+  const [fromName, toName] = [members.get(from)?.name, members.get(to)?.name];
+  return fromName === undefined || toName === undefined ? undefined : { fromName, toName };
+}
 
 type Named = Pick<Report, 'moving' | 'handed'>;
 

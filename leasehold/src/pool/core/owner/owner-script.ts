@@ -138,8 +138,12 @@ function updateOf(words: readonly string[]): Update {
     pace: paceOf(words),
     admitted: option(words, 'admitted') !== 'no',
     spans: spans.map(granted),
-    moves: ticketsOf(words, 'moves').map(({ other: to, ...ticket }) => ({ ...ticket, to, address: to })),
-    incoming: ticketsOf(words, 'incoming').map(({ other: from, ...ticket }) => ({ ...ticket, from })),
+    moves: ticketsOf(words, 'moves').map(({ other: to, ...ticket }) => ({
+      ...{ ...ticket, to, toName: to, address: to },
+    })),
+    incoming: ticketsOf(words, 'incoming').map(({ other: from, ...ticket }) => ({
+      ...{ ...ticket, from, fromName: from },
+    })),
     arrived: ticketsOf(words, 'arrived').map(({ other: _, ...ticket }) => ticket),
     asked: option(words, 'asked') === undefined ? undefined : 'draining',
   };
@@ -172,8 +176,13 @@ function shown(effect: OwnerEffect): string[] {
     case 'commit':
       return [`commit ${effect.ticket}${list(effect.spans, showNumbered)}`];
     case 'stream':
+      return [
+        `stream ${effect.ticket} ${showNumbered({ ...effect.span, number: effect.number })} to ${effect.toName}`,
+      ];
     case 'receive':
-      return [`${effect.do} ${effect.ticket} ${showNumbered({ ...effect.span, number: effect.number })}`];
+      return [
+        `receive ${effect.ticket} ${showNumbered({ ...effect.span, number: effect.number })} from ${effect.fromName}`,
+      ];
     case 'stop':
       return [`stop ${effect.ticket} by ${effect.by}${effect.isLast ? ', the last' : ''}`];
     case 'resume':
