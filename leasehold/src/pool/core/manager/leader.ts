@@ -295,7 +295,8 @@ export class Leader {
     }
     const isHanding = handsOver(session.report);
     const hasNews = session.report.letGo.length > 0 || report.leaving || isHanding || heard.intendsOther;
-    if (hasNews) this.#pending.consider(pool);
+    // What has arrived is confirmed, or an owner can be told tickets now: another range may take its turn.
+    if (hasNews || this.#moves.awaits(pool, heard)) this.#pending.consider(pool);
     const told = this.#owners.moveNews(this.#moves.hear(session, this.#state.pool(pool), now), this.#state);
     if (told.length > 0) this.#pending.consider(pool);
     const answers = report.wantsAnswer || session.isDue ? this.#answer(session, now) : [];

@@ -29,7 +29,18 @@ import { type Instant, instant } from '../../../runtime/time.ts';
 import type { Report, TicketSpan, Update, OwnerPace } from '../messages.ts';
 import type { MoveInput } from '../moves/seam.ts';
 import { resolveDurations, ownerPace } from '../options.ts';
-import { at, granted, list, numbered, option, plainWords, play, showLetGo, showNumbered } from '../script.ts';
+import {
+  at,
+  granted,
+  list,
+  numbered,
+  option,
+  plainWords,
+  play,
+  showLetGo,
+  showNumbered,
+  ticketsOf,
+} from '../script.ts';
 import { ScriptedRoles } from '../roles-script.ts';
 import type { Handle } from './handle.ts';
 import { Owner, type OwnerEffect } from './owner.ts';
@@ -105,16 +116,6 @@ function moveInput(words: readonly string[]): MoveInput {
   return { is, ticket, digest: option(words, 'digest'), why: 'because' } as MoveInput;
 }
 
-/** `t1:0-4#7>b`: the ticket, its keys, and the other owner. */
-function ticketOf(text: string): TicketSpan & { readonly other: string } {
-  const [ticket = '', rest = ''] = text.split(':');
-  const [place = '', other = ''] = rest.split(/[<>]/);
-  return { ...numbered(place), ticket, other };
-}
-
-const ticketsOf = (words: readonly string[], list: string): readonly (TicketSpan & { other: string })[] =>
-  option(words, list)?.split(',').map(ticketOf) ?? [];
-
 /** `every=<ms>`: how often to report. The rest is as usual. */
 function paceOf(words: readonly string[]): OwnerPace {
   const usual = ownerPace(resolveDurations());
@@ -138,13 +139,13 @@ function updateOf(words: readonly string[]): Update {
     pace: paceOf(words),
     admitted: option(words, 'admitted') !== 'no',
     spans: spans.map(granted),
-    moves: ticketsOf(words, 'moves').map(({ other: to, ...ticket }) => ({
+    moves: ticketsOf(words, 'moves').map(({ other: to, digest: _, ...ticket }) => ({
       ...{ ...ticket, to, toName: to, address: to },
     })),
-    incoming: ticketsOf(words, 'incoming').map(({ other: from, ...ticket }) => ({
+    incoming: ticketsOf(words, 'incoming').map(({ other: from, digest: _, ...ticket }) => ({
       ...{ ...ticket, from, fromName: from },
     })),
-    arrived: ticketsOf(words, 'arrived').map(({ other: _, ...ticket }) => ticket),
+    arrived: ticketsOf(words, 'arrived').map(({ other: _, digest: __, ...ticket }) => ticket),
     asked: option(words, 'asked') === undefined ? undefined : 'draining',
   };
 }
