@@ -56,7 +56,7 @@ import { PoolPlaces } from './pool-places.ts';
 import { inLine, nameInUse, noRoom, ownerOfUrl, tooManyPools, urlInUse } from './refusal.ts';
 import { leads, leadsNone } from './role.ts';
 import type { Session } from './session.ts';
-import { limitsOf, longestHoldMs, type ManagerSettings, settingsFor } from './settings.ts';
+import { limitsOf, longestHoldMs, type ManagerSettings, QUIET_AFTER_MS, settingsFor } from './settings.ts';
 import { type Verdict, verdictOn } from './rollback-detector.ts';
 import { Stamps } from './stamps.ts';
 import { hasSeenAnotherLog, witnessesUntil } from './witnesses.ts';
@@ -70,7 +70,6 @@ export type LeaderEffect =
   | Verdict
   | TraceEffect;
 
-const QUIET_AFTER_MS = 60_000;
 const FOREVER: Instant = instant(Number.POSITIVE_INFINITY);
 
 export class Leader {

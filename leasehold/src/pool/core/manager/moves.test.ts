@@ -1,4 +1,4 @@
-/** Moves as the Manager that leads asks for them and commits them; `../moves/tickets.test.ts` has the tickets alone. */
+/** Moves as the Manager that leads asks for them and commits them. */
 
 import { describe, expect, it } from 'vitest';
 import { playManager, type ManagerScriptOptions } from './manager-script.ts';

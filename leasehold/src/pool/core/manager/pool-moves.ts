@@ -11,7 +11,7 @@
  */
 
 import { type Instant, later, latest, soonest } from '../../../runtime/time.ts';
-import type { Expected, Intent, MoveOrder, Report } from '../messages.ts';
+import { type Expected, handsAllOver, type Intent, type MoveOrder, type Report } from '../messages.ts';
 import { type HandOvers, handOvers } from '../moves/hand-overs.ts';
 import { Tickets, type WantedMove } from '../moves/tickets.ts';
 import { type ResolvedDurations, reportWithinMs } from '../options.ts';
@@ -146,7 +146,7 @@ export class PoolMoves {
       const report = sessions.get(incarnation)?.report;
       if (report?.transfer === undefined) continue;
       movers += 1;
-      drains ||= report.intent === 'draining';
+      drains ||= handsAllOver(report.intent);
     }
     if (movers < 2 || drains) return movers >= 2;
     const quietAt = later(
@@ -178,7 +178,7 @@ export class PoolMoves {
     const { incarnation } = session.identity;
     if (tickets === undefined || session.report.transfer === undefined) return undefined;
     const asked = hasSuccessor(incarnation, table.members) ? 'draining' : undefined;
-    const isCounted = session.report.intent === 'draining' && this.#acquainted.has(session.pool);
+    const isCounted = handsAllOver(session.report.intent) && this.#acquainted.has(session.pool);
     const targets = isCounted ? tickets.targets(incarnation, table) : undefined;
     return { ...tickets.newsFor(session, table), asked, targets };
   }

@@ -13,6 +13,7 @@
  *     moves                                            from here on the owner has an address for state
  *     move <what> <ticket> digest=<digest>             the shell says so (`../moves/seam.ts`)
  *     drain | drain <until>                            stays, or drains
+ *     knows                                            > <intent>, targets <number or ?>, heard at <when>, and drained, if so
  *     check <sixteenth>                                > held #7, or > not held
  *     since <sixteenth> <number>                       > continuous, or > broken
  *     hold <sixteenth>                                 > handle #7, or > not held; then
@@ -26,7 +27,7 @@
 
 import { highOf, lowOf } from '../../../runtime/keys/position.ts';
 import { type Instant, instant } from '../../../runtime/time.ts';
-import type { Report, TicketSpan, Update, OwnerPace } from '../messages.ts';
+import type { Intent, Report, TicketSpan, Update, OwnerPace } from '../messages.ts';
 import type { MoveInput } from '../moves/seam.ts';
 import { resolveDurations, ownerPace } from '../options.ts';
 import {
@@ -73,6 +74,7 @@ export function playOwner(script: string, options: OwnerScriptOptions = {}): Ret
       handle = owner.hold(highOf(position), lowOf(position), now);
       return [handle === undefined ? 'not held' : `handle #${handle.number}`];
     }
+    if (verb === 'knows') return [shownKnowledge(owner)];
     if (verb === 'ask') return [handle?.isHeld(now) ? 'continuous' : 'broken'];
     if (verb === 'check' || verb === 'since') return [checked(owner, verb, words, now)];
     const effects = verb === 'roles' ? roles.answer(owner, words, now) : performed(owner, verb, words, now);
@@ -111,6 +113,9 @@ function performed(owner: Owner, verb: string, words: readonly string[], now: In
   }
 }
 
+const shownKnowledge = ({ intent, targets, heardAt, isDrained }: Owner): string =>
+  `${intent}, targets ${targets ?? '?'}, heard at ${heardAt ?? '?'}${isDrained ? ', drained' : ''}`;
+
 function moveInput(words: readonly string[]): MoveInput {
   const [is = '', ticket = ''] = plainWords(words);
   return { is, ticket, digest: option(words, 'digest'), why: 'because' } as MoveInput;
@@ -146,7 +151,8 @@ function updateOf(words: readonly string[]): Update {
       ...{ ...ticket, from, fromName: from },
     })),
     arrived: ticketsOf(words, 'arrived').map(({ other: _, digest: __, ...ticket }) => ticket),
-    asked: option(words, 'asked') === undefined ? undefined : 'draining',
+    asked: option(words, 'asked') as Intent | undefined,
+    targets: option(words, 'targets') === undefined ? undefined : Number(option(words, 'targets')),
   };
 }
 
