@@ -94,6 +94,21 @@ describe('the source of a move', () => {
     `);
   });
 
+  it('says how much was sent every 300 ms, for those who watch', () => {
+    plays(`${HOLDS}
+      20 update 1.2 ack=2 0-8#2 moves=t:0-8#2>b
+        > stream t 0-8#2 to b
+        > m1: report 3, held 0-8#2, moving t:0-8#2
+      30 move sent t bytes=100
+      319 move sent t bytes=2000
+      320 move sent t bytes=2100
+        > m1: report 4, held 0-8#2, moving t:0-8#2, 2100 bytes
+      330 move sent t bytes=2200
+      620 move sent t bytes=4000
+        > m1: report 5, held 0-8#2, moving t:0-8#2, 4000 bytes
+    `);
+  });
+
   it('does not stop when no Manager was heard lately', () => {
     plays(`${HOLDS}
       20 update 1.2 ack=2 0-8#2 moves=t:0-8#2>b

@@ -156,9 +156,12 @@ export class OwnerMoves {
   }
 
   /** What report number `sequence` says of moves; nothing, if this owner moves nothing. */
-  tell(sequence: number): Pick<Report, 'transfer' | 'intent' | 'moving' | 'receiving' | 'handed'> {
+  tell(
+    sequence: number,
+    now: Instant,
+  ): Pick<Report, 'transfer' | 'intent' | 'moving' | 'receiving' | 'handed'> {
     this.#told = this.intent;
-    const { moving, handed } = this.#outgoing.tell(sequence);
+    const { moving, handed } = this.#outgoing.tell(sequence, now);
     const receiving = this.#incoming.tell(sequence);
     const isNothing = moving.length + handed.length + receiving.length === 0;
     if (this.transfer === undefined && isNothing) return {};

@@ -11,7 +11,7 @@
  *     leave
  *     suspended
  *     moves                                            from here on the owner has an address for state
- *     move <what> <ticket> digest=<digest>             the shell says so (`../moves/seam.ts`)
+ *     move <what> <ticket> digest=<digest> bytes=<n>   the shell says so (`../moves/seam.ts`)
  *     drain | drain <until>                            stays, or drains
  *     knows                                            > <intent>, targets <number or ?>, heard at <when>, and drained, if so
  *     check <sixteenth>                                > held #7, or > not held
@@ -118,7 +118,8 @@ const shownKnowledge = ({ intent, targets, heardAt, isDrained }: Owner): string 
 
 function moveInput(words: readonly string[]): MoveInput {
   const [is = '', ticket = ''] = plainWords(words);
-  return { is, ticket, digest: option(words, 'digest'), why: 'because' } as MoveInput;
+  const bytes = Number(option(words, 'bytes') ?? 0);
+  return { is, ticket, bytes, digest: option(words, 'digest'), why: 'because' } as MoveInput;
 }
 
 /** `every=<ms>`: how often to report. The rest is as usual. */
@@ -214,6 +215,8 @@ function showReport(report: Report): string {
     if (tickets.length > 0) parts.push(`${what}${list(tickets, showTicket)}`);
   };
   told('moving', report.moving);
+  const bytes = report.moving?.reduce((sum, one) => sum + one.bytes, 0) ?? 0;
+  if (bytes > 0) parts.push(`${bytes} bytes`);
   told('receiving', report.receiving);
   told('handed', report.handed);
   return parts.join(', ');

@@ -498,7 +498,7 @@ export class Owner {
       letGo: this.#holdings.tellLetGo(sequence),
       leaving: this.#leaving !== 'no',
       load: this.load,
-      ...this.#moves.tell(sequence),
+      ...this.#moves.tell(sequence, now),
     };
   }
 
