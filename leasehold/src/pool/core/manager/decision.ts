@@ -80,13 +80,16 @@ export function decide(table: PoolTable, position: number, facts: Facts): Decisi
   const records = [...members, ...letGo.records, ...left, ...grants.records];
   if (merges.length > 0) records.push({ kind: 'merge', spans: merges });
   records.push(...facts.silences(afterLeft.members));
-  if (facts.moves?.isToBegin === true) records.push({ kind: 'moves' });
+  const begins = facts.moves?.isToBegin === true;
+  if (begins) records.push({ kind: 'moves' });
   return {
     records,
     condemned: [...removed, ...left].map(({ incarnation }) => incarnation),
     recalls,
     wanted: isCut ? undefined : wanted,
     unfinished:
+      // Where keys belong, and whether they are asked back, is another question once the record is written.
+      begins ||
       coming.length > most ||
       moved.isCut ||
       isCut ||

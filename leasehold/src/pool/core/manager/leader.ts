@@ -56,7 +56,7 @@ import { PoolPlaces } from './pool-places.ts';
 import { inLine, nameInUse, noRoom, ownerOfUrl, tooManyPools, urlInUse } from './refusal.ts';
 import { leads, leadsNone } from './role.ts';
 import type { Session } from './session.ts';
-import { limitsOf, longestHoldMs, type ManagerSettings, settingsFor } from './settings.ts';
+import { limitsOf, longestHoldMs, type ManagerSettings, QUIET_AFTER_MS, settingsFor } from './settings.ts';
 import { type Verdict, verdictOn } from './rollback-detector.ts';
 import { Stamps } from './stamps.ts';
 import { hasSeenAnotherLog, witnessesUntil } from './witnesses.ts';
@@ -70,7 +70,6 @@ export type LeaderEffect =
   | Verdict
   | TraceEffect;
 
-const QUIET_AFTER_MS = 60_000;
 const FOREVER: Instant = instant(Number.POSITIVE_INFINITY);
 
 export class Leader {
@@ -295,7 +294,8 @@ export class Leader {
     }
     const isHanding = handsOver(session.report);
     const hasNews = session.report.letGo.length > 0 || report.leaving || isHanding || heard.intendsOther;
-    if (hasNews) this.#pending.consider(pool);
+    // What has arrived is confirmed, or an owner can be told tickets now: another range may take its turn.
+    if (hasNews || this.#moves.awaits(pool, heard)) this.#pending.consider(pool);
     const told = this.#owners.moveNews(this.#moves.hear(session, this.#state.pool(pool), now), this.#state);
     if (told.length > 0) this.#pending.consider(pool);
     const answers = report.wantsAnswer || session.isDue ? this.#answer(session, now) : [];

@@ -13,6 +13,8 @@
  *     head <position> <asked at>
  *     report <owner> <number>[?] [heard] seen=<term>.<position> proof=<secret>
  *            <held> <let go> [leaving] url=<another than its own> from=<another connection than its own>
+ *            [moves] intent=<intent>      the owner has an address for state
+ *            moving=<ticket>:0-4#7>b receiving=<ticket>:0-4#7<a[=<digest>] handed=<ticket>:0-4#7>b=<digest>
  *     sync <look-up> <number> seen=<term>.<position> history=<another than this log's>
  *                                      id=<look-up> for another incarnation at the same address
  *                                      `forged`: no Manager has stamped what it says it has seen
@@ -23,6 +25,9 @@
  *
  * Records are `join:a`, `leave:a:expired`, `grant:a:0-8,8-16`, `free:0-8`, and so on; rows of a table
  * `0-8:a#2~5`, the last for where they were lost. An owner `a.2` is the second incarnation of `a`.
+ *
+ * An update that says something of moves ends with `move <ticket>:0-4#7>b`, `expect <ticket>:0-4#7<a`, `arrived <ticket>:0-4#9`,
+ * `asked <intent>` and `targets <number>`. The Manager's tickets are `m1.<term>.1`, `m1.<term>.2`, and so on.
  *
  * An append reads `append 2 term 2 <records>`, with `takeover=<ms>` if that is not the usual 11979.3.
  * `heard` says that the owner has heard the last update to it; without it, it has heard no more than
@@ -35,10 +40,31 @@ import type { LogBatch, LogStart } from '../../../log/log.ts';
 import { digest } from '../../../runtime/digest.ts';
 import { RING_SIZE } from '../../../runtime/keys/position.ts';
 import { type Instant, instant } from '../../../runtime/time.ts';
-import type { FromManager, Report, Seen, TableRow, ToManager, Update } from '../messages.ts';
+import type {
+  FromManager,
+  Intent,
+  Report,
+  Seen,
+  TableRow,
+  TicketSpan,
+  ToManager,
+  Update,
+} from '../messages.ts';
 import { type ResolvedDurations, resolveDurations, takeoverHoldMs } from '../options.ts';
 import type { Policy } from '../policy/policy.ts';
-import { letGo, list, numbered, option, plainWords, play, showGranted, showSpan, span } from '../script.ts';
+import {
+  letGo,
+  list,
+  numbered,
+  option,
+  plainWords,
+  play,
+  showGranted,
+  showNumbered,
+  showSpan,
+  span,
+  ticketsOf,
+} from '../script.ts';
 import { type Batch, decodeBatch, encodeBatch } from '../state.ts';
 import type { LeaveReason, TableRecord } from '../table.ts';
 import { Manager, type ManagerEffect } from './manager.ts';
@@ -60,6 +86,7 @@ export interface ManagerScriptOptions {
   readonly mostPoolsPerAddress?: number;
   readonly mostPools?: number;
   readonly mostCandidates?: number;
+  readonly quietAfterMs?: number;
 }
 
 const HISTORY = { history: 'h', key: digest('the key of h') };
@@ -110,7 +137,7 @@ class Bench {
     this.#floor = floor;
     this.#settings = {
       id: 'm1',
-      ...{ durations: scriptDurations(), policy: evenShares },
+      ...{ durations: scriptDurations(), policy: evenShares, quietAfterMs: options.quietAfterMs },
       pools: new Map(declared?.map((pool) => [pool, { durations: scriptDurations(), policy: evenShares }])),
       declaredOnly: declared !== undefined,
       openedAt: options.openedAt === undefined ? undefined : instant(options.openedAt),
@@ -311,6 +338,7 @@ function message(verb: string, words: readonly string[], heard: Report['heard'])
         letGo: rest.filter((word) => word.includes(':')).map(letGo),
         leaving: rest.includes('leaving'),
         load: 0,
+        ...aboutMoves(first, rest, words),
       };
     }
     default:
@@ -318,10 +346,39 @@ function message(verb: string, words: readonly string[], heard: Report['heard'])
   }
 }
 
+function aboutMoves(who: string, rest: readonly string[], words: readonly string[]): Partial<Report> {
+  if (!rest.includes('moves')) return {};
+  return {
+    transfer: { address: `${who}:7500`, names: [] },
+    intent: (option(words, 'intent') ?? 'stay') as Intent,
+    moving: ticketsOf(words, 'moving').map(({ other, digest: _, ...one }) => ({
+      ...one,
+      to: other,
+      bytes: 0,
+    })),
+    receiving: ticketsOf(words, 'receiving').map(({ other, ...one }) => ({ ...one, from: other })),
+    handed: ticketsOf(words, 'handed').map(({ other, digest = '', ...one }) => ({
+      ...{ ...one, to: other, digest },
+    })),
+  };
+}
+
+/** What an update says of moves. */
+function showMoves({ moves = [], incoming = [], arrived = [], asked, targets }: Update): string {
+  const ticket = (one: TicketSpan): string => `${one.ticket}:${showNumbered(one)}`;
+  return [
+    ...moves.map((one) => ` move ${ticket(one)}>${one.toName}`),
+    ...incoming.map((one) => ` expect ${ticket(one)}<${one.fromName}`),
+    ...arrived.map((one) => ` arrived ${ticket(one)}`),
+    asked === undefined ? '' : ` asked ${asked}`,
+    targets === undefined ? '' : ` targets ${targets}`,
+  ].join('');
+}
+
 function showMessage(said: FromManager, to: string): string {
   switch (said.kind) {
     case 'update':
-      return `update ack=${said.acknowledges}${showLease(said)}${said.admitted ? '' : ' candidate'}${list(said.spans, showGranted)}`;
+      return `update ack=${said.acknowledges}${showLease(said)}${said.admitted ? '' : ' candidate'}${list(said.spans, showGranted)}${showMoves(said)}`;
     case 'changes': {
       const { lookup, sequence } = said.answers ?? {};
       const other = lookup === to ? '' : ` id=${lookup}`;

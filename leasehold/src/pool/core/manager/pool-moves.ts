@@ -5,13 +5,16 @@
  * and does not take a move for a grant of empty keys. The record also makes placement sticky. So it is written when there is
  * something to gain: two members can hand keys over, and one of them drains, or nobody has come or gone for a while. A pool that starts up is
  * placed by its ordinary policy, and is even at once.
+ *
+ * **How many owners could take the keys of an owner that drains** is not said by a leader that may know too few of them: without a target such
+ * an owner may leave at once, and lose everything. So every member was heard in this term before, or has had the time to report.
  */
 
 import { type Instant, later, latest, soonest } from '../../../runtime/time.ts';
-import type { Expected, Intent, MoveOrder, Report } from '../messages.ts';
+import { type Expected, handsAllOver, type Intent, type MoveOrder, type Report } from '../messages.ts';
 import { type HandOvers, handOvers } from '../moves/hand-overs.ts';
 import { Tickets, type WantedMove } from '../moves/tickets.ts';
-import type { ResolvedDurations } from '../options.ts';
+import { type ResolvedDurations, reportWithinMs } from '../options.ts';
 import type { NumberedSpan } from '../messages.ts';
 import type { Batch } from '../state.ts';
 import type { PoolTable, Row } from '../table.ts';
@@ -54,6 +57,8 @@ export class PoolMoves {
   readonly #changedAt = new Map<string, Instant>();
   readonly #dueAt = new Map<string, Instant>();
   readonly #since: Instant;
+  /** Pools of which this leader knows the members well enough to count targets. */
+  readonly #acquainted = new Set<string>();
   #issued = 0;
 
   constructor(terms: MoveTerms, now: Instant) {
@@ -101,6 +106,7 @@ export class PoolMoves {
     const tickets = table.hasMoves ? this.#of(pool) : this.#tickets.get(pool);
     if (tickets === undefined) return undefined;
     const sessions = this.#terms.sessionsOf(pool);
+    this.#meet(pool, table, now);
     const { retryMs, renewEveryMs, holdMs } = this.#terms.durations(pool);
     const { term } = this.#terms;
     return {
@@ -122,6 +128,16 @@ export class PoolMoves {
     };
   }
 
+  #meet(pool: string, { members }: PoolTable, now: Instant): void {
+    if (this.#acquainted.has(pool)) return;
+    const sessions = this.#terms.sessionsOf(pool);
+    const isHeard = (incarnation: string): boolean =>
+      sessions.get(incarnation)?.report.heard?.term === this.#terms.term;
+    const by = later(this.#since, reportWithinMs(this.#terms.durations(pool)));
+    if (now >= by || [...members.keys()].every(isHeard)) this.#acquainted.add(pool);
+    else this.#due(pool, by);
+  }
+
   #isToBegin(pool: string, table: PoolTable, now: Instant): boolean {
     const sessions = this.#terms.sessionsOf(pool);
     let movers = 0;
@@ -130,7 +146,7 @@ export class PoolMoves {
       const report = sessions.get(incarnation)?.report;
       if (report?.transfer === undefined) continue;
       movers += 1;
-      drains ||= report.intent === 'draining';
+      drains ||= handsAllOver(report.intent);
     }
     if (movers < 2 || drains) return movers >= 2;
     const quietAt = later(
@@ -149,14 +165,21 @@ export class PoolMoves {
     if (dueAt !== undefined) this.#due(pool, dueAt);
   }
 
+  /** Whether a decision could follow from this alone: an owner holds other keys, or hears this leader for the first time. */
+  awaits(pool: string, heard: { readonly holdsOther: boolean; readonly hearsTerm: boolean }): boolean {
+    const tickets = this.#tickets.get(pool);
+    if (tickets === undefined) return false;
+    return heard.hearsTerm || (heard.holdsOther && tickets.isWaiting);
+  }
+
   /** Undefined where nobody speaks of moves. */
   newsFor(session: Session, table: PoolTable): MoveNews | undefined {
     const tickets = this.#tickets.get(session.pool);
     const { incarnation } = session.identity;
     if (tickets === undefined || session.report.transfer === undefined) return undefined;
     const asked = hasSuccessor(incarnation, table.members) ? 'draining' : undefined;
-    const drains = session.report.intent === 'draining';
-    const targets = drains ? tickets.targets(incarnation, table) : undefined;
+    const isCounted = handsAllOver(session.report.intent) && this.#acquainted.has(session.pool);
+    const targets = isCounted ? tickets.targets(incarnation, table) : undefined;
     return { ...tickets.newsFor(session, table), asked, targets };
   }
 
@@ -169,11 +192,16 @@ export class PoolMoves {
   committed({ pools }: Batch, tableOf: (pool: string) => PoolTable, now: Instant): void {
     for (const { pool, records } of pools) {
       if (records.some(({ kind }) => kind === 'join' || kind === 'leave')) this.#changedAt.set(pool, now);
-      if (records.some(({ kind }) => kind === 'remove')) this.#tickets.delete(pool);
+      if (records.some(({ kind }) => kind === 'remove')) this.#forget(pool);
       const tickets = this.#tickets.get(pool);
       for (const record of records) if (record.kind === 'join') tickets?.admitted(record.member.incarnation);
       tickets?.committed(tableOf(pool), now);
     }
+  }
+
+  #forget(pool: string): void {
+    this.#tickets.delete(pool);
+    this.#acquainted.delete(pool);
   }
 
   /** Pools that are to be decided about at this instant. The others are due when they will be. */

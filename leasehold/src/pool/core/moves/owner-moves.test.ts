@@ -94,6 +94,21 @@ describe('the source of a move', () => {
     `);
   });
 
+  it('says how much was sent every 300 ms, for those who watch', () => {
+    plays(`${HOLDS}
+      20 update 1.2 ack=2 0-8#2 moves=t:0-8#2>b
+        > stream t 0-8#2 to b
+        > m1: report 3, held 0-8#2, moving t:0-8#2
+      30 move sent t bytes=100
+      319 move sent t bytes=2000
+      320 move sent t bytes=2100
+        > m1: report 4, held 0-8#2, moving t:0-8#2, 2100 bytes
+      330 move sent t bytes=2200
+      620 move sent t bytes=4000
+        > m1: report 5, held 0-8#2, moving t:0-8#2, 4000 bytes
+    `);
+  });
+
   it('does not stop when no Manager was heard lately', () => {
     plays(`${HOLDS}
       20 update 1.2 ack=2 0-8#2 moves=t:0-8#2>b
@@ -293,11 +308,57 @@ describe('an owner that drains', () => {
   it('drains as long as another process has joined under its name, whatever it wants', () => {
     plays(`${HOLDS}
       20 update 1.2 ack=2 0-8#2 asked=draining
+        > m1: report 3, held 0-8#2, draining
       30 drain
+        > m1: report 4?, held 0-8#2, draining
+      40 update 1.3 ack=4 0-8#2
+        > m1: report 5, held 0-8#2
+    `);
+  });
+
+  it('knows how many owners could take its keys, as its Manager said last', () => {
+    plays(`${HOLDS}
+      20 drain 9000
         > m1: report 3?, held 0-8#2, draining
-      40 update 1.3 ack=3 0-8#2
-      50 drain
-        > m1: report 4?, held 0-8#2
+      25 knows
+        > draining, targets ?, heard at 10
+      30 update 1.2 ack=3 0-8#2 targets=0
+      35 knows
+        > draining, targets 0, heard at 30
+      40 update 2.1 ack=3 0-8#2
+        > m1: report 4, held 0-8#2, draining
+      45 knows
+        > draining, targets ?, heard at 40
+    `);
+  });
+});
+
+describe('an owner that an operator wants emptied', () => {
+  it('hands all over, and stays a member', () => {
+    plays(`${HOLDS}
+      20 update 1.2 ack=2 0-8#2 asked=emptying
+        > m1: report 3, held 0-8#2, emptying
+      30 update 1.3 ack=3 0-8#2! asked=emptying targets=1
+        > revoking 0-8#2
+        > dropped 0-8#2
+        > m1: report 4, let go released:0-8#2, emptying
+      40 update 1.4 ack=4 asked=emptying targets=1
+        > m1: report 5, emptying
+      50 knows
+        > emptying, targets 1, heard at 40, drained
+      60 update 1.5 ack=5 asked=cordoned
+        > m1: report 6, cordoned
+      70 update 1.6 ack=6
+        > m1: report 7
+    `);
+  });
+
+  it('does not leave when it hears that it is no member: it joins again', () => {
+    plays(`${HOLDS}
+      20 update 1.2 ack=2 0-8#2 asked=emptying
+        > m1: report 3, held 0-8#2, emptying
+      30 update 1.3 ack=3 admitted=no
+        > m1: report 4, held 0-8#2, emptying
     `);
   });
 });

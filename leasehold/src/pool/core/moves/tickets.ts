@@ -71,11 +71,16 @@ export class Tickets {
   readonly #words = new Map<string, Words>();
   readonly #heard = new Map<string, { readonly at: Instant; readonly after: number }>();
   readonly #setbacks = new Setbacks();
-  /** There are keys that belong elsewhere, and that could not be moved yet. */
+  /** When to look again at keys that could not be moved yet, if nothing is heard before. */
   #retryAt: Instant | undefined;
 
   constructor(terms: TicketTerms) {
     this.#terms = terms;
+  }
+
+  /** There are keys that belong elsewhere, and that could not be moved yet. */
+  get isWaiting(): boolean {
+    return this.#retryAt !== undefined;
   }
 
   /** The rows as they will be when the tickets under way are through. */

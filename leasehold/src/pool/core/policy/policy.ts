@@ -15,7 +15,7 @@ export interface PolicyMember {
   /** The load that the owner last reported, or undefined if it has not been heard since the leader took over. */
   readonly load: number | undefined;
   /**
-   * What the member intends, in a pool whose keys move: one that is cordoned keeps its keys and takes no more, one that drains is to have none. @default stay
+   * What the member intends, in a pool whose keys move: one that is cordoned keeps its keys and takes no more, one that drains, or is to be emptied, is to have none. @default stay
    */
   readonly intent?: Intent | undefined;
 }

@@ -8,6 +8,7 @@
  * Rows are neither cut nor joined here: each is a piece of work that one owner can take over from another.
  */
 
+import { handsAllOver } from '../messages.ts';
 import type { Placement, Policy, PolicyMember } from './policy.ts';
 
 export const sticky: Policy = {
@@ -20,8 +21,10 @@ export const sticky: Policy = {
     const note = (incarnation: string, span: { readonly start: bigint; readonly end: bigint }): void => {
       width.set(incarnation, (width.get(incarnation) ?? 0n) + (span.end - span.start));
     };
-    const stays = ({ owner }: { readonly owner: string | undefined }): boolean =>
-      owner !== undefined && (byIncarnation.get(owner)?.intent ?? 'draining') !== 'draining';
+    const stays = ({ owner }: { readonly owner: string | undefined }): boolean => {
+      const member = owner === undefined ? undefined : byIncarnation.get(owner);
+      return member !== undefined && !handsAllOver(member.intent);
+    };
     for (const row of rows) if (row.owner !== undefined && stays(row)) note(row.owner, row);
     const placements: Placement[] = [];
     for (const row of rows) {
