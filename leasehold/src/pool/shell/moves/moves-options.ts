@@ -50,6 +50,8 @@ export type MoveRules = ResolvedOptions<MovesOptions, Defaulted>;
  */
 export function resolveMoves(moves: boolean | MovesOptions | undefined): MoveRules | undefined {
   if (moves === undefined || moves === false) return undefined;
+  if (moves !== true && (typeof moves !== 'object' || moves === null))
+    throw invalidOption('moves', moves, 'it must be true, false, or an object of options');
   return resolveOptions('moves.', moves === true ? {} : moves, MOVES_OPTIONS);
 }
 
@@ -59,7 +61,9 @@ export function resolveMoves(moves: boolean | MovesOptions | undefined): MoveRul
  * @throws {InvalidArgumentError}
  * @internal
  */
-export function checkPairs(given: Readonly<Record<'onGrant' | 'onArrive' | 'onRevoke' | 'onDepart', unknown>>): void {
+export function checkPairs(
+  given: Readonly<Record<'onGrant' | 'onArrive' | 'onRevoke' | 'onDepart', unknown>>,
+): void {
   if (given.onGrant !== undefined && given.onArrive === undefined)
     throw invalidOption(
       'onArrive',

@@ -97,6 +97,11 @@ export class MovingKeys {
     this.#around = around;
   }
 
+  /** Whether other owners can reach this one. */
+  get canMove(): boolean {
+    return this.#around.carrier !== undefined;
+  }
+
   get sent(): Carried {
     return this.#around.carrier?.sent ?? NOTHING;
   }
@@ -160,12 +165,6 @@ export class MovingKeys {
     else if (departure.firstFlush === 'to come') void this.#flushFirst(input, departure, onDepart);
   }
 
-  /** State of another name is here: what is under way does not have it, and begins anew. */
-  anotherName(): void {
-    for (const ticket of [...this.#departures.keys()])
-      this.#around.say({ is: 'failed', ticket, why: 'state of another name came to be' });
-  }
-
   /** Nothing of these keys moves any more; callers that wait go on, or find that the keys are not here. */
   over(spans: readonly Span[]): void {
     const ranges = RangeSet.of(spans);
@@ -196,7 +195,8 @@ export class MovingKeys {
 
   get #carrier(): KeyCarrier {
     const { carrier } = this.#around;
-    if (carrier === undefined) throw new AssertionError('an owner that is reached by none was told of a move');
+    if (carrier === undefined)
+      throw new AssertionError('an owner that is reached by none was told of a move');
     return carrier;
   }
 
@@ -301,4 +301,5 @@ export class MovingKeys {
   }
 }
 
-const staying = (why: string): DOMException => new DOMException(`the keys do not move now: ${why}`, 'AbortError');
+const staying = (why: string): DOMException =>
+  new DOMException(`the keys do not move now: ${why}`, 'AbortError');

@@ -25,8 +25,10 @@ import { type OptionTable, optional, or, type ResolvedOptions } from '../../../r
 import type { Condition } from '../../../runtime/condition.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import { earliest, type Instant, later } from '../../../runtime/time.ts';
+import type { Owner, OwnerEffect } from '../../core/owner/owner.ts';
 import { notDrained } from '../errors.ts';
 import type { Carried } from '../moves/key-carrier.ts';
+import type { MovingKeys } from '../moves/moving-keys.ts';
 
 export interface DrainOptions {
   /** How long to try, in milliseconds. @default `moves.drainTimeoutMs` */
@@ -78,19 +80,11 @@ export interface DrainAround {
   readonly runtime: Runtime;
   /** Looked at after each input. */
   readonly waiters: Condition;
-  /** Everything that this owner has of the ring, as it is now. */
-  spans(): readonly Span[];
-  /** When a Manager was last heard. */
-  heardAt(): Instant | undefined;
-  renewEveryMs(): number;
-  /** How many owners could take the keys, as a Manager has said since the drain began; undefined: not said yet. */
-  targets(): number | undefined;
-  movesUnderway(): number;
-  isWaitingForWork(): boolean;
-  sent(): Carried;
+  readonly core: Pick<Owner, 'pieces' | 'pace' | 'heardAt' | 'targets' | 'movesUnderway' | 'drain'>;
+  readonly moving: Pick<MovingKeys, 'canMove' | 'isWaitingForWork' | 'sent'>;
+  /** An input of the core. */
+  input(act: (now: Instant) => readonly OwnerEffect[]): void;
   hasLeft(): boolean;
-  /** Tells the core; undefined: the drain is taken back. */
-  drain(until: Instant | undefined): void;
   /** Gives back what is left, and ends. */
   leave(): Promise<void>;
   /** Tells the application. */
@@ -125,8 +119,8 @@ export class Drain {
     const now = around.runtime.now();
     this.#around = around;
     this.#startedAt = now;
-    this.#sentBefore = around.sent();
-    this.#ranges = [...around.spans()];
+    this.#sentBefore = around.moving.sent;
+    this.#ranges = around.core.pieces.filter(({ phase }) => phase !== 'released' && phase !== 'lapsed');
     this.#until = later(now, timeoutMs);
     this.#otherwise = options.otherwise;
     this.result = this.#run(options);
@@ -137,12 +131,12 @@ export class Drain {
     timeoutMs: number,
     { otherwise, onProgress, signal }: ResolvedOptions<DrainOptions, 'otherwise'>,
   ): Promise<DrainResult> {
-    const { runtime, waiters, drain } = this.#around;
+    const { runtime, waiters } = this.#around;
     using _ = onAbort(signal, () => this.#takeBack(signal?.reason));
     if (onProgress !== undefined) this.#listeners.push(onProgress);
     if (otherwise === 'lose') this.#otherwise = otherwise;
     this.#until = earliest(this.#until, later(runtime.now(), timeoutMs));
-    drain(this.#until);
+    this.#drain(this.#until);
     waiters.look();
     return await this.result;
   }
@@ -160,15 +154,17 @@ export class Drain {
   }
 
   get progress(): DrainProgress {
-    const { runtime, sent } = this.#around;
-    const { items, bytes } = sent();
+    const { runtime, moving } = this.#around;
+    const { items, bytes } = moving.sent;
     const ranges = this.#ranges.length;
-    const moved = this.#ranges.filter((range) => RangeSet.of([range]).subtract(this.#departed).isEmpty).length;
+    const moved = this.#ranges.filter(
+      (range) => RangeSet.of([range]).subtract(this.#departed).isEmpty,
+    ).length;
     const lost = this.#ranges.filter((range) => !RangeSet.of([range]).intersect(this.#lost).isEmpty).length;
     const left = ranges - moved - lost;
     const elapsedMs = runtime.now() - this.#startedAt;
     const waitsFor = left > 0 ? this.#waitsFor() : undefined;
-    const isMoving = moved > 0 && waitsFor === undefined;
+    const isMoving = moved > 0 && left > 0 && waitsFor === undefined;
     return {
       ...{ ranges, moved, lost, waitsFor, bytesPerSecond: this.#bytesPerSecond() },
       ...{ items: items - this.#sentBefore.items, bytes: bytes - this.#sentBefore.bytes },
@@ -177,11 +173,24 @@ export class Drain {
   }
 
   #waitsFor(): DrainProgress['waitsFor'] {
-    const { runtime, heardAt, renewEveryMs, targets, movesUnderway, isWaitingForWork } = this.#around;
-    const heard = heardAt();
-    if (heard === undefined || later(heard, RENEWALS * renewEveryMs()) < runtime.now()) return 'manager';
-    if (isWaitingForWork()) return 'work';
-    return targets() === 0 || movesUnderway() === 0 ? 'target' : undefined;
+    const { runtime, core, moving } = this.#around;
+    const { heardAt } = core;
+    const { renewEveryMs } = core.pace;
+    if (heardAt === undefined || later(heardAt, RENEWALS * renewEveryMs) < runtime.now()) return 'manager';
+    if (moving.isWaitingForWork) return 'work';
+    return this.#targets === 0 || core.movesUnderway === 0 ? 'target' : undefined;
+  }
+
+  /** How many owners could take the keys; undefined: no Manager has said. */
+  get #targets(): number | undefined {
+    const { core, moving } = this.#around;
+    return moving.canMove ? core.targets : 0;
+  }
+
+  /** Undefined: the drain is taken back. */
+  #drain(until: Instant | undefined): void {
+    const { core, input } = this.#around;
+    input((now) => core.drain(until, now));
   }
 
   #bytesPerSecond(): number {
@@ -190,15 +199,12 @@ export class Drain {
     return Math.round(((last[1] - first[1]) * 1_000) / (last[0] - first[0]));
   }
 
-  async #run({
-    signal,
-    onProgress,
-  }: ResolvedOptions<DrainOptions, 'otherwise'>): Promise<DrainResult> {
-    const { drain, leave, tell } = this.#around;
+  async #run({ signal, onProgress }: ResolvedOptions<DrainOptions, 'otherwise'>): Promise<DrainResult> {
+    const { leave } = this.#around;
     if (onProgress !== undefined) this.#listeners.push(onProgress);
     using _ = onAbort(signal, () => this.#takeBack(signal?.reason));
     await Promise.resolve(); // The owner knows of this drain before the core does.
-    drain(this.#until);
+    this.#drain(this.#until);
     const telling = this.#tellNowAndThen();
     try {
       const outcome = await this.#outcome();
@@ -206,11 +212,11 @@ export class Drain {
       await leave();
       return this.#counted();
     } catch (error) {
-      drain(undefined);
+      this.#drain(undefined);
       throw error;
     } finally {
       telling[Symbol.dispose]();
-      this.#tell(tell);
+      this.#tell();
     }
   }
 
@@ -233,10 +239,9 @@ export class Drain {
   }
 
   #outcomeNow(): Outcome | undefined {
-    const { hasLeft, targets } = this.#around;
     if (this.#takenBack !== undefined) throw this.#takenBack.reason;
-    if (hasLeft()) return 'left';
-    return this.#otherwise === 'lose' && targets() === 0 ? 'no target' : undefined;
+    if (this.#around.hasLeft()) return 'left';
+    return this.#otherwise === 'lose' && this.#targets === 0 ? 'no target' : undefined;
   }
 
   #takeBack(reason: unknown): void {
@@ -251,13 +256,13 @@ export class Drain {
   }
 
   #tellNowAndThen(): Disposable {
-    const { runtime, sent, tell } = this.#around;
+    const { runtime, moving } = this.#around;
     let timer: Disposable | undefined;
     const next = (): void => {
       timer = runtime.wakeAt(later(runtime.now(), TELL_EVERY_MS), () => {
-        this.#samples.push([runtime.now(), sent().bytes]);
+        this.#samples.push([runtime.now(), moving.sent.bytes]);
         if (this.#samples.length > 1_000 / TELL_EVERY_MS) this.#samples.shift();
-        this.#tell(tell);
+        this.#tell();
         next();
       });
     };
@@ -265,9 +270,9 @@ export class Drain {
     return { [Symbol.dispose]: () => timer?.[Symbol.dispose]() };
   }
 
-  #tell(tell: DrainAround['tell']): void {
+  #tell(): void {
     if (this.#listeners.length === 0) return;
     const { progress } = this;
-    for (const listener of this.#listeners) tell(() => listener(progress));
+    for (const listener of this.#listeners) this.#around.tell(() => listener(progress));
   }
 }

@@ -74,22 +74,29 @@ export class KeyChanges {
   execute(what: Exclude<Told, 'returned'>, spans: readonly NumberedSpan[]): void {
     switch (what) {
       case 'granted':
-        return this.#granted(spans);
+        this.#granted(spans);
+        break;
       case 'arriving':
-        return this.#arriving(spans);
+        this.#arriving(spans);
+        break;
       case 'revoking':
-        return this.#revoking(spans);
+        this.#revoking(spans);
+        break;
       case 'lapsed':
         this.#around.logger.warn('the lease expired', { pool: this.#around.pool, spans: spans.length });
         this.#saidToBeBare = true;
-        return this.#lose(spans, false);
+        this.#lose(spans, false);
+        break;
       case 'dropped':
-        return this.#lose(spans, true);
+        this.#lose(spans, true);
+        break;
       case 'departed':
         this.#around.events.tell('pool.departed', { ranges: spans.length });
-        return this.#leave(RangeSet.of(spans));
+        this.#leave(RangeSet.of(spans));
+        break;
       case 'resumed':
-        return this.#holdsAgain('the lease was renewed after its expiry; no other owner had the keys', spans);
+        this.#holdsAgain('the lease was renewed after its expiry; no other owner had the keys', spans);
+        break;
     }
   }
 
@@ -111,7 +118,10 @@ export class KeyChanges {
     const { upcalls, calls, queue, events, loaded } = this.#around;
     events.tell('pool.arrived', { ranges: spans.length });
     this.#holdsAgain('keys are held here again, and came with their state', spans);
-    if (upcalls.onArrive === undefined) return loaded(spans);
+    if (upcalls.onArrive === undefined) {
+      loaded(spans);
+      return;
+    }
     const ranges = RangeSet.of(spans);
     queue.hold(ranges);
     calls.load('onArrive', spans, upcalls.onArrive, () => {

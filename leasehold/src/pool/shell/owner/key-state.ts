@@ -7,8 +7,10 @@
 
 import { environment } from '../../../node/process/environment.ts';
 import { invalidOption } from '../../../runtime/errors.ts';
+import * as is from '../../../runtime/option-kinds.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { NumberedSpan } from '../../core/messages.ts';
+import { LONGEST_NAME } from '../../wire/rules.ts';
 import type { KeyCarrier } from '../moves/key-carrier.ts';
 import { LeasedMap, type Leases } from '../state/leased-map.ts';
 import { type LeasedMapOptions, resolveLeasedMap } from '../state/leased-map-options.ts';
@@ -44,17 +46,18 @@ export class KeyState {
         name,
         'with moves a map needs a name, the same in every process of the pool: its entries move with their keys',
       );
-    if (name !== undefined) this.#claim('leasedMap name', name, 'this owner has a map of that name: make each map once');
+    if (name !== undefined)
+      this.#claim('leasedMap name', name, 'this owner has a map of that name: make each map once');
     const freezes = name !== undefined && environment('NODE_ENV') === 'development';
     const map = new LeasedMap<T>({ ...{ name, settings, freezes }, ...{ leases, runtime } });
     this.#maps.push(map);
-    if (name !== undefined && moves) this.#carry(name, map.movable);
     return map;
   }
 
   movable<Item>(name: string, state: Movable<Item>): void {
     if (!this.#around.moves)
       throw invalidOption('movable', name, 'this owner moves nothing: join the pool with moves: true');
+    is.name(LONGEST_NAME).check('movable name', name);
     this.#claim('movable name', name, 'this owner has state of that name: name each once');
     this.#carry(name, state);
   }
