@@ -594,7 +594,13 @@ export class Leader {
           whyGone: (member) => this.#whyGone(member, now),
           silences: (members) => (this.#recoversAt === undefined ? this.#silences(members, now) : []),
           target: (table) =>
-            this.#placements.of(pool, table, this.#owners.sessions, this.#moves.rowsAfter(pool, table)),
+            this.#placements.of(
+              pool,
+              table,
+              this.#owners.sessions,
+              this.#moves.rowsAfter(pool, table),
+              this.#moves.balance(pool, table, now),
+            ),
           moves: this.#moveFacts(pool, now),
           isToBeRemoved: this.#removals.has(pool),
         }),

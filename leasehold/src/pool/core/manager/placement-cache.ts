@@ -2,7 +2,7 @@
  * The target of the policy for each pool, computed again only when it can have changed.
  */
 
-import type { Placement, Policy, PolicyMember } from '../policy/policy.ts';
+import type { Balance, Placement, Policy, PolicyMember } from '../policy/policy.ts';
 import type { ManagerState } from '../state.ts';
 import { sticky } from '../policy/sticky.ts';
 import type { PoolTable, Row } from '../table.ts';
@@ -25,19 +25,23 @@ export class PlacementCache {
     this.#settings = settings;
   }
 
-  /** @param rows of this table, as they will be when the moves under way are through */
+  /**
+   * @param rows of this table, as they will be when the moves under way are through
+   * @param balance what may move although it need not
+   */
   of(
     pool: string,
     table: PoolTable,
     sessions: ReadonlyMap<string, Session>,
     rows: readonly Row[] = table.rows,
+    balance?: Balance,
   ): readonly Placement[] {
     const members = table.hasMoves ? withIntents(table, sessions) : staying(table, sessions);
     const key = JSON.stringify(members.map(({ incarnation }) => incarnation));
     const known = this.#known.get(pool);
     const policy = this.#policyOf(pool, table);
     if (known?.members === key && !policy.adaptive) return known.placements;
-    const placements = policy.place({ rows, members });
+    const placements = policy.place({ rows, members, balance });
     const spans = new Map<string, number>();
     for (const { incarnation } of placements) spans.set(incarnation, (spans.get(incarnation) ?? 0) + 1);
     this.#known.set(pool, { members: key, placements, spans });
