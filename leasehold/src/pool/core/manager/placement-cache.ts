@@ -6,6 +6,7 @@ import type { Balance, Placement, Policy, PolicyMember } from '../policy/policy.
 import type { ManagerState } from '../state.ts';
 import { sticky } from '../policy/sticky.ts';
 import type { PoolTable, Row } from '../table.ts';
+import { intentOf } from './intent.ts';
 import { latestByName } from './namesakes.ts';
 import type { Session } from './session.ts';
 import type { PoolSettings } from './settings.ts';
@@ -83,10 +84,12 @@ function staying(table: PoolTable, sessions: ReadonlyMap<string, Session>): Poli
 /** All members that do not want to leave at once; of two with one name the earlier one is to have no keys. */
 function withIntents(table: PoolTable, sessions: ReadonlyMap<string, Session>): PolicyMember[] {
   const latest = latestByName(table.members);
-  return [...table.members.values()].flatMap(({ incarnation, name }): PolicyMember[] => {
+  return [...table.members.values()].flatMap((member): PolicyMember[] => {
+    const { incarnation, name } = member;
     const report = sessions.get(incarnation)?.report;
     if (report?.leaving === true) return [];
     const isLatest = latest.get(name)?.incarnation === incarnation;
-    return [{ incarnation, name, load: report?.load, intent: isLatest ? report?.intent : 'draining' }];
+    const intent = isLatest ? intentOf(member, report) : 'draining';
+    return [{ incarnation, name, load: report?.load, intent }];
   });
 }

@@ -3,7 +3,7 @@
  *
  * **A pool moves keys from a record on**, `moves`, which is written once. A Manager of an older version cannot read the record, so it stops,
  * and does not take a move for a grant of empty keys. The record also makes placement sticky. So it is written when there is
- * something to gain: two members can hand keys over, and one of them drains, or nobody has come or gone for a while. A pool that starts up is
+ * something to gain: two members can hand keys over, and one of them drains or has an order of an operator, or nobody has come or gone for a while. A pool that starts up is
  * placed by its ordinary policy, and is even at once.
  *
  * **Keys that need not move** do so only in a quiet pool, so that an owner that comes gets its part: nobody has come or gone for a while, nobody hands all
@@ -14,7 +14,7 @@
  */
 
 import { type Instant, later, latest, soonest } from '../../../runtime/time.ts';
-import { type Expected, handsAllOver, type Intent, type MoveOrder, type Report } from '../messages.ts';
+import type { Expected, Intent, MoveOrder, Report } from '../messages.ts';
 import { RING_SIZE } from '../../../runtime/keys/position.ts';
 import { type HandOvers, handOvers } from '../moves/hand-overs.ts';
 import type { Balance } from '../policy/policy.ts';
@@ -23,6 +23,7 @@ import { type ResolvedDurations, reportWithinMs } from '../options.ts';
 import type { NumberedSpan } from '../messages.ts';
 import type { Batch } from '../state.ts';
 import type { PoolTable, Row, TableRecord } from '../table.ts';
+import { isToBeEmpty, orderedIntent } from './intent.ts';
 import { hasSuccessor, latestByName } from './namesakes.ts';
 import type { Session } from './session.ts';
 
@@ -138,6 +139,7 @@ export class PoolMoves {
       isBusy: (span) => tickets.isBusy(span),
       mayMoveState: (incarnation) => {
         const session = sessions.get(incarnation);
+        if (table.members.get(incarnation)?.order === 'released') return false;
         return session === undefined || session.report.transfer !== undefined;
       },
       isToBegin: !table.hasMoves && this.#isToBegin(pool, table, now),
@@ -157,14 +159,14 @@ export class PoolMoves {
   #isToBegin(pool: string, table: PoolTable, now: Instant): boolean {
     const sessions = this.#terms.sessionsOf(pool);
     let movers = 0;
-    let drains = false;
-    for (const incarnation of table.members.keys()) {
+    let isAskedFor = false;
+    for (const [incarnation, member] of table.members) {
       const report = sessions.get(incarnation)?.report;
       if (report?.transfer === undefined) continue;
       movers += 1;
-      drains ||= handsAllOver(report.intent);
+      isAskedFor ||= member.order !== undefined || isToBeEmpty(member, report);
     }
-    return movers >= 2 && (drains || this.#isQuiet(pool, now));
+    return movers >= 2 && (isAskedFor || this.#isQuiet(pool, now));
   }
 
   #isQuiet(pool: string, now: Instant): boolean {
@@ -179,12 +181,10 @@ export class PoolMoves {
     const tickets = this.#tickets.get(pool);
     if (tickets === undefined || !table.hasMoves || !this.#acquainted.has(pool)) return undefined;
     const sessions = this.#terms.sessionsOf(pool);
-    const isLeft = (incarnation: string): boolean => {
-      const report = sessions.get(incarnation)?.report;
-      return report?.leaving === true || handsAllOver(report?.intent);
-    };
     const { members } = table;
-    if ([...members.keys()].some(isLeft) || latestByName(members).size < members.size) return undefined;
+    for (const [incarnation, member] of members)
+      if (isToBeEmpty(member, sessions.get(incarnation)?.report)) return undefined;
+    if (latestByName(members).size < members.size) return undefined;
     if (!this.#isQuiet(pool, now)) return undefined;
     const budget = BUDGET - this.#movedIn(pool, tickets, now);
     return { budget, canTake: tickets.takers(table) };
@@ -222,8 +222,10 @@ export class PoolMoves {
     const tickets = this.#tickets.get(session.pool);
     const { incarnation } = session.identity;
     if (tickets === undefined || session.report.transfer === undefined) return undefined;
-    const asked = hasSuccessor(incarnation, table.members) ? 'draining' : undefined;
-    const isCounted = handsAllOver(session.report.intent) && this.#acquainted.has(session.pool);
+    const member = table.members.get(incarnation);
+    const ordered = orderedIntent(member);
+    const asked = hasSuccessor(incarnation, table.members) ? 'draining' : ordered;
+    const isCounted = isToBeEmpty(member, session.report) && this.#acquainted.has(session.pool);
     const targets = isCounted ? tickets.targets(incarnation, table) : undefined;
     return { ...tickets.newsFor(session, table), asked, targets };
   }

@@ -17,16 +17,16 @@
 
 import { type Instant, later, soonest } from '../../../runtime/time.ts';
 import type { Session } from '../manager/session.ts';
-import {
-  type Expected,
-  type Handed,
-  handsAllOver,
-  type MoveOrder,
-  type Receiving,
-  type Report,
-  type TicketSpan,
+import type {
+  Expected,
+  Handed,
+  MoveOrder,
+  Receiving,
+  Report,
+  TicketSpan,
 } from '../messages.ts';
 import { covers, partsWithin } from '../spans.ts';
+import { intentOf, isToBeEmpty } from '../manager/intent.ts';
 import { latestByName } from '../manager/namesakes.ts';
 import type { PoolTable } from '../table.ts';
 import type { HandedWord } from './hand-overs.ts';
@@ -243,7 +243,7 @@ export class Tickets {
   ): string | undefined {
     const failed = this.#setbacks.lastTarget({ from, start });
     const isFit = (each: string): boolean => each !== from && this.#canTake(from, each, open);
-    const mustMove = handsAllOver(this.#terms.sessions().get(from)?.report.intent);
+    const mustMove = isToBeEmpty(table.members.get(from), this.#terms.sessions().get(from)?.report);
     const others = mustMove && (to === failed || !isFit(to)) ? [...open].filter((each) => each !== to) : [];
     return [...others, to].find((each) => isFit(each) && this.#hasRoom(each, table));
   }
@@ -266,11 +266,11 @@ export class Tickets {
   #openTargets({ members }: PoolTable): ReadonlySet<string> {
     const latest = latestByName(members);
     const open = new Set<string>();
-    for (const { incarnation } of latest.values()) {
+    for (const member of latest.values()) {
+      const { incarnation } = member;
       const session = this.#terms.sessions().get(incarnation);
       if (session === undefined || !this.#isHeard(session)) continue;
-      const { leaving, intent = 'stay' } = session.report;
-      if (!leaving && intent === 'stay') open.add(incarnation);
+      if (!session.report.leaving && intentOf(member, session.report) === 'stay') open.add(incarnation);
     }
     return open;
   }
