@@ -42,11 +42,12 @@ import { type TraceEffect, trace } from '../../../runtime/trace.ts';
 import type { Certificate, FromManager, Probe, Report, Seen, Sync } from '../messages.ts';
 import { lookupPace, type ResolvedDurations, takeoverHoldMs } from '../options.ts';
 import { encodeSnapshot, ManagerState } from '../state.ts';
-import type { LeaveReason, Member, TableRecord } from '../table.ts';
+import type { LeaveReason, Member, MemberOrder, TableRecord } from '../table.ts';
 import { Admissions } from './admission.ts';
 import { Subscribers, answerTo } from './subscribers.ts';
 import { OwnerSessions, type Heard } from './owner-sessions.ts';
 import { Deaths } from './deaths.ts';
+import { Orders } from './orders.ts';
 import { type Draft, describe, draft } from './draft.ts';
 import { givesUp, staying } from './decision.ts';
 import { Holds } from './holds.ts';
@@ -96,6 +97,7 @@ export class Leader {
   readonly #admissions = new Admissions();
   /** Pools that are to be removed: by an operator, or to make room for another pool. */
   readonly #removals = new Set<string>();
+  readonly #orders = new Orders();
   readonly #places: PoolPlaces;
   /** After a recovery, or on a log that was begun: when every possible earlier lease has expired. */
   #recoversAt: Instant | undefined;
@@ -235,6 +237,17 @@ export class Leader {
     return this.#removals.has(pool);
   }
 
+  /** Has no effect if this is no member when the batch is made. */
+  order(pool: string, incarnation: string, order: MemberOrder | undefined, now: Instant): LeaderEffect[] {
+    this.#orders.give(pool, incarnation, order);
+    this.#pending.consider(pool);
+    return this.#decide(now);
+  }
+
+  isOrdering(pool: string, incarnation: string): boolean {
+    return this.#orders.has(pool, incarnation);
+  }
+
   wake(now: Instant): LeaderEffect[] {
     this.#dueAt = FOREVER;
     this.#deaths.forget(now);
@@ -355,6 +368,7 @@ export class Leader {
     else this.#recoversAt = undefined;
     const farewells = this.#mayAnswer(now) ? this.#owners.farewells(condemned, this.#state, now) : [];
     this.#settle(flight, now);
+    for (const { pool } of flight.batch.pools) this.#orders.keepOpen(pool, this.#state.pool(pool).members);
     const effects: LeaderEffect[] = [
       trace('committed', { position, records: describe(flight.batch) }),
       ...farewells,
@@ -563,6 +577,7 @@ export class Leader {
     }
     const made = this.#draft(now, isSure ? undefined : 0);
     this.#dropRefusedRemovals(made);
+    for (const pool of made.recalls.keys()) this.#orders.keepOpen(pool, this.#state.pool(pool).members);
     if (now >= this.#silencesAt) this.#silencesAt = later(now, this.#holds.stepMs);
     if (this.#holds.hasUnheard) this.#due(this.#silencesAt);
     if (!this.#pending.begin(made, this.#state, now)) return this.#tellOwners(made, now);
@@ -594,8 +609,15 @@ export class Leader {
           whyGone: (member) => this.#whyGone(member, now),
           silences: (members) => (this.#recoversAt === undefined ? this.#silences(members, now) : []),
           target: (table) =>
-            this.#placements.of(pool, table, this.#owners.sessions, this.#moves.rowsAfter(pool, table)),
+            this.#placements.of(
+              pool,
+              table,
+              this.#owners.sessions,
+              this.#moves.rowsAfter(pool, table),
+              this.#moves.balance(pool, table, now),
+            ),
           moves: this.#moveFacts(pool, now),
+          orders: (members) => this.#orders.records(pool, members),
           isToBeRemoved: this.#removals.has(pool),
         }),
       },

@@ -19,6 +19,7 @@
  *                                      id=<look-up> for another incarnation at the same address
  *                                      `forged`: no Manager has stamped what it says it has seen
  *     certificate <secret>
+ *     order <owner> <order>            an operator wants this; `none`: nothing any more
  *     configure lease=<ms>             with the durations that follow from it
  *     log <position> <term> <records>  another leader has written this; whoever takes over from it
  *                                      must wait takeover=<ms>
@@ -66,7 +67,7 @@ import {
   ticketsOf,
 } from '../script.ts';
 import { type Batch, decodeBatch, encodeBatch } from '../state.ts';
-import type { LeaveReason, TableRecord } from '../table.ts';
+import type { LeaveReason, MemberOrder, TableRecord } from '../table.ts';
 import { Manager, type ManagerEffect } from './manager.ts';
 import { MANAGER_LIMITS, type ManagerSettings } from './settings.ts';
 import { Stamps } from './stamps.ts';
@@ -172,6 +173,8 @@ class Bench {
         return manager.deposed('superseded', now);
       case 'suspended':
         return manager.suspended(now);
+      case 'order':
+        return manager.order('p', first, orderOf(second), now);
       case 'wake':
         return manager.wake(now);
       case 'reset':
@@ -280,6 +283,8 @@ function record(text: string): TableRecord {
       return { kind, member: { ...addressOf(second), proof: third === '' ? undefined : digest(third) } };
     case 'leave':
       return { kind, incarnation: second, why: third as LeaveReason };
+    case 'order':
+      return { kind, incarnation: second, order: orderOf(third) };
     case 'silent':
       return { kind, incarnations: second.split(','), silentMs: Number(third) };
     case 'grant':
@@ -296,6 +301,9 @@ function record(text: string): TableRecord {
       throw new Error(`unknown record in a script: ${text}`);
   }
 }
+
+const orderOf = (text: string): MemberOrder | undefined =>
+  text === 'none' ? undefined : (text as MemberOrder);
 
 const addressOf = (incarnation: string) => {
   const name = incarnation.replace(/\..*$/, '');
@@ -417,6 +425,8 @@ function showRecord(made: TableRecord): string {
     case 'remove':
     case 'moves':
       return made.kind;
+    case 'order':
+      return `order:${made.incarnation}:${made.order ?? 'none'}`;
     default:
       return `${made.kind}:${made.spans.map(showSpan).join(',')}`;
   }

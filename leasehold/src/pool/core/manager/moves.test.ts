@@ -104,3 +104,110 @@ describe('how many owners could take the keys of an owner that drains', () => {
             > a: update ack=2 0-8#1 targets 0
     `));
 });
+
+describe('an order of an operator', () => {
+  /** `a` and `b` share the ring, both move keys, both have heard the leader, and keys can move. */
+  const QUIET = `
+    0     log 1 0 join:a join:b grant:a:0-8 grant:b:8-16 moves
+    10000 elected 1 2000000
+          > append 2 term 1
+    10010 appended
+    10020 report a 1? 0-8#1 moves
+          > a: update ack=1 0-8#1
+    10020 report b 1? 8-16#1 moves
+          > b: update ack=1 8-16#1
+    10030 report a 2 heard 0-8#1 moves
+    10030 report b 2 heard 8-16#1 moves
+  `;
+
+  it('to empty an owner is written, then its keys are handed over, and it stays', () =>
+    plays(`${QUIET}
+      10040 order a emptying
+            > append 3 term 1 order:a:emptying
+      10050 appended
+            > a: update ack=2 0-8#1 asked emptying targets 1
+            > b: update ack=2 8-16#1 expect m1.1.1:0-8#1<a
+      10060 report a 3 heard 0-8#1 moves intent=emptying
+      10070 report b 3 heard 8-16#1 moves receiving=m1.1.1:0-8#1<a
+            > a: update ack=3 0-8#1 move m1.1.1:0-8#1>b asked emptying targets 1
+      10080 report b 4 heard 8-16#1 moves receiving=m1.1.1:0-8#1<a=d
+      10090 report a 4 moves intent=emptying handed=m1.1.1:0-8#1>b=d
+            > append 4 term 1 move:b:0-8
+      10100 appended
+            > b: update ack=4 0-8#4 8-16#1 arrived m1.1.1:0-8#4
+      12000 report a 5? heard moves intent=emptying
+            > a: update ack=5 asked emptying targets 1
+    `));
+
+  it('is written once, and not at all if it stands already', () =>
+    plays(`${QUIET}
+      10040 order a cordoned
+            > append 3 term 1 order:a:cordoned
+      10045 order a cordoned
+      10050 appended
+            > a: update ack=2 0-8#1 asked cordoned
+      10060 order a cordoned
+    `));
+
+  it('is taken back by another one', () =>
+    plays(`${QUIET}
+      10040 order a cordoned
+            > append 3 term 1 order:a:cordoned
+      10050 appended
+            > a: update ack=2 0-8#1 asked cordoned
+      10060 report a 3 heard 0-8#1 moves intent=cordoned
+      10070 order a none
+            > append 4 term 1 order:a:none
+      10080 appended
+            > a: update ack=3 0-8#1
+    `));
+
+  it('survives a failover: the next leader asks the owner for the same', () =>
+    plays(`
+      0     log 1 0 join:a join:b grant:a:0-8 grant:b:8-16 moves order:a:emptying
+      10000 elected 1 2000000
+            > append 2 term 1
+      10010 appended
+      10020 report a 1? 0-8#1 moves
+            > a: update ack=1 0-8#1 asked emptying
+    `));
+
+  it('survives in a snapshot, which a Manager that knows of no orders cannot read', () =>
+    plays(
+      `${QUIET}
+      10040 order a cordoned
+            > append 3 term 1 order:a:cordoned
+      10050 appended
+            > a: update ack=2 0-8#1 asked cordoned
+            > compact 3
+    `,
+      { compactEveryBatches: 3 },
+    ));
+
+  it('to an owner that is no member, or leaves meanwhile, is dropped', () =>
+    plays(`${QUIET}
+      10040 order c cordoned
+      10050 certificate c
+            > supervisor: certified
+    `));
+
+  it('to release asks its keys back, which is a loss', () =>
+    plays(`${QUIET}
+      10040 order a released
+            > append 3 term 1 order:a:released
+      10050 appended
+            > a: update ack=2 0-8#1 asked emptying targets 1
+      10060 report a 3 heard 0-8#1 moves intent=emptying
+            > a: update ack=3 0-8#1! asked emptying targets 1
+    `));
+
+  it('lets no keys go to a cordoned owner', () =>
+    plays(`${QUIET}
+      10040 order b cordoned
+            > append 3 term 1 order:b:cordoned
+      10050 appended
+            > b: update ack=2 8-16#1 asked cordoned
+      10060 report a 3? heard 0-8#1 moves intent=draining
+            > a: update ack=3 0-8#1 targets 0
+    `));
+});

@@ -17,8 +17,16 @@
 
 import { type Instant, later, soonest } from '../../../runtime/time.ts';
 import type { Session } from '../manager/session.ts';
-import type { Expected, Handed, MoveOrder, Receiving, Report, TicketSpan } from '../messages.ts';
+import type {
+  Expected,
+  Handed,
+  MoveOrder,
+  Receiving,
+  Report,
+  TicketSpan,
+} from '../messages.ts';
 import { covers, partsWithin } from '../spans.ts';
+import { intentOf, isToBeEmpty } from '../manager/intent.ts';
 import { latestByName } from '../manager/namesakes.ts';
 import type { PoolTable } from '../table.ts';
 import type { HandedWord } from './hand-overs.ts';
@@ -224,7 +232,10 @@ export class Tickets {
     this.#live.set(ticket, { ticket, start, end, number, ...owners, since: now, instructed: 0 });
   }
 
-  /** The wanted target; another one, if the last attempt with it failed. */
+  /**
+   * The wanted target. Keys of an owner that is to have none go to another one, if the last attempt with it failed; keys that need not move
+   * stay, because elsewhere they would help nobody.
+   */
   #targetFor(
     { from, to, start }: WantedMove,
     table: PoolTable,
@@ -232,7 +243,8 @@ export class Tickets {
   ): string | undefined {
     const failed = this.#setbacks.lastTarget({ from, start });
     const isFit = (each: string): boolean => each !== from && this.#canTake(from, each, open);
-    const others = to === failed || !isFit(to) ? [...open].filter((each) => each !== to) : [];
+    const mustMove = isToBeEmpty(table.members.get(from), this.#terms.sessions().get(from)?.report);
+    const others = mustMove && (to === failed || !isFit(to)) ? [...open].filter((each) => each !== to) : [];
     return [...others, to].find((each) => isFit(each) && this.#hasRoom(each, table));
   }
 
@@ -254,11 +266,11 @@ export class Tickets {
   #openTargets({ members }: PoolTable): ReadonlySet<string> {
     const latest = latestByName(members);
     const open = new Set<string>();
-    for (const { incarnation } of latest.values()) {
+    for (const member of latest.values()) {
+      const { incarnation } = member;
       const session = this.#terms.sessions().get(incarnation);
       if (session === undefined || !this.#isHeard(session)) continue;
-      const { leaving, intent = 'stay' } = session.report;
-      if (!leaving && intent === 'stay') open.add(incarnation);
+      if (!session.report.leaving && intentOf(member, session.report) === 'stay') open.add(incarnation);
     }
     return open;
   }
@@ -267,6 +279,12 @@ export class Tickets {
   #canTake(from: string, to: string, open: ReadonlySet<string>): boolean {
     const [source, target] = [from, to].map((each) => this.#terms.sessions().get(each)?.report);
     return open.has(to) && source !== undefined && target !== undefined && canTake(source, target);
+  }
+
+  /** Tells whether keys of one owner can be brought to another with all their state. */
+  takers(table: PoolTable): (from: string, to: string) => boolean {
+    const open = this.#openTargets(table);
+    return (from, to) => this.#canTake(from, to, open);
   }
 
   /** How many owners could take the keys of this one. */

@@ -25,6 +25,16 @@ export interface PolicyInput {
   readonly rows: readonly Row[];
   /** The owners that may be given keys; no two have the same name. */
   readonly members: readonly PolicyMember[];
+  /** Keys may be moved from owners that stay, for the sake of an even pool. Undefined: only what must move. */
+  readonly balance?: Balance | undefined;
+}
+
+/** What may be moved although it need not, now. */
+export interface Balance {
+  /** So much of the ring. */
+  readonly budget: bigint;
+  /** Whether keys of one owner can be brought to another with all their state. */
+  canTake(from: string, to: string): boolean;
 }
 
 export interface Placement extends Span {

@@ -1,12 +1,15 @@
 /**
- * What an owner has to say to open its port for state: the options of a carrier of moves.
+ * Opens the port of an owner for state: the carrier of moves with real sockets, keys and chance.
  *
  * The carrier is a `KeyCarrier` that listens on one port, dials one connection for each ticket, and proves the incarnation of its owner
  * on both. It speaks for the process whose key `signer` has, so the incarnation needs no option of its own.
  */
 
+import { randomId } from '../../../node/id.ts';
+import { nodeVerifier } from '../../../node/signer.ts';
 import type { Address } from '../../../node/tcp/address.ts';
 import type { DialSockets, ListenSockets } from '../../../node/tcp/sockets.ts';
+import { atEndOfTurn } from '../../../node/turn.ts';
 import type { Identity } from '../../../node/identity/peer-identity.ts';
 import type { LeaseholdError } from '../../../runtime/errors.ts';
 import type { Logger } from '../../../runtime/logger.ts';
@@ -15,6 +18,8 @@ import type { Signer } from '../../../runtime/signing.ts';
 import type { MoveInput } from '../../core/moves/seam.ts';
 import type { ItemCodec } from '../state/movable.ts';
 import type { KeyCarrier } from './key-carrier.ts';
+import { MoveCarrier } from './move-carrier.ts';
+import { openTcpCarriage } from './tcp-carriage.ts';
 
 export interface MoveCarrierOptions {
   readonly pool: string;
@@ -52,4 +57,11 @@ export interface SecureMoves {
  *
  * @throws {PortInUseError} or AddressUnavailableError if it cannot listen there
  */
-export type OpenMoveCarrier = (options: MoveCarrierOptions) => Promise<KeyCarrier>;
+export async function openMoveCarrier(options: MoveCarrierOptions): Promise<KeyCarrier> {
+  const carriage = await openTcpCarriage(options);
+  return new MoveCarrier({
+    ...options,
+    ...{ carriage, atEndOfTurn, verifier: nodeVerifier, newNonce: () => randomId() },
+    say: (input) => options.say(input),
+  });
+}

@@ -1,4 +1,4 @@
-/** An owner of a quiet pool hands everything over: how long that takes by the clock of the world, and that nothing is lost. */
+/** Owners of a quiet pool go and come: how long their keys take by the clock of the world, and that nothing is lost. */
 
 import { describe, expect, it } from 'vitest';
 import { RING_SIZE } from '../../../runtime/keys/position.ts';
@@ -28,7 +28,11 @@ const inTurn = (rowsEach: number): Policy => ({
   },
 });
 
-function quietMoves(owners: number, rowsEach: number, logDelayMs = 2): MovesWorld {
+function quietMoves(
+  owners: number,
+  rowsEach: number,
+  { logDelayMs = 2, quietAfterMs = 60_000 } = {},
+): MovesWorld {
   const more = {
     ...{ movesPolicy: new Wishes(1_000), transferLinks: { delayMs: [2, 2] as const } },
     ...{ withoutMovesChance: 0, otherFormChance: 0, policy: inTurn(rowsEach) },
@@ -39,7 +43,7 @@ function quietMoves(owners: number, rowsEach: number, logDelayMs = 2): MovesWorl
     }
   }
   const pool = emptyPool(
-    { trace: false, logLinks: { delayMs: [logDelayMs, logDelayMs] } },
+    { trace: false, quietAfterMs, logLinks: { delayMs: [logDelayMs, logDelayMs] } },
     World,
   ) as MovesWorld;
   pool.start();
@@ -74,7 +78,7 @@ describe('an owner that drains in a quiet pool', () => {
   });
 
   it('does so within 3 s on a log that takes 20 ms for a batch: no range waits until a turn comes round', () => {
-    const pool = quietMoves(3, 64, 10);
+    const pool = quietMoves(3, 64, { logDelayMs: 10 });
     expect(drained(pool, [pool.owner('owner-1')], DEADLINE_MS)).toBeLessThan(3_000);
   });
 
@@ -82,5 +86,36 @@ describe('an owner that drains in a quiet pool', () => {
     const pool = quietMoves(4, 64);
     const nodes = [pool.owner('owner-1'), pool.owner('owner-3')];
     expect(drained(pool, nodes, DEADLINE_MS)).toBeLessThan(2_500);
+  });
+});
+
+describe('an owner that comes to a pool whose keys move', () => {
+  /** How much of the ring each has, in percent. */
+  const percents = (pool: MovesWorld): number[] =>
+    pool.owners.map(({ incarnation }) => {
+      const rows = pool.checker.replayed.pool('pool').rowsOf(incarnation);
+      const width = rows.reduce((sum, { start, end }) => sum + (end - start), 0n);
+      return Number((width * 1_000n) / RING_SIZE) / 10;
+    });
+
+  it('gets its part when the pool is quiet, a tenth of the ring in each round, and nothing is lost', () => {
+    const pool = quietMoves(2, 32, { quietAfterMs: 5_000 });
+    pool.until('keys can move', () => pool.checker.replayed.pool('pool').hasMoves, 20_000);
+    const before = lost(pool);
+    pool.addOwner('owner-3');
+    const parts: number[] = [];
+    for (let round = 0; round < 8; round += 1) {
+      pool.run(10_000);
+      parts.push(percents(pool)[2] ?? 0);
+    }
+    let last = 0;
+    for (const part of parts) {
+      expect(part - last).toBeLessThanOrEqual(18.1); // The parts of two rounds may fall into ten seconds.
+      last = part;
+    }
+    for (const part of percents(pool)) expect(Math.abs(part - 33.3)).toBeLessThanOrEqual(3.4);
+    const moves = pool.world.counts.get('moves');
+    pool.run(60_000);
+    expect([lost(pool) - before, pool.world.counts.get('moves')]).toEqual([0, moves]);
   });
 });
