@@ -65,6 +65,17 @@ export const valueTooLarge = (
     { module: 'pool', details: { name, key, bytes, maxBytes } },
   );
 
+/**
+ * Guarded work on a key called `guard` for the same key. Only one work on a key runs at a time, so the inner call
+ * would wait for itself. Nothing was begun; hand `held` to the called function, or call `guard` after the work.
+ */
+export const guardWithinGuard = (key: Key): InvalidArgumentError =>
+  new InvalidArgumentError(
+    'GUARD_WITHIN_GUARD',
+    `guard(${shown(key)}) was called from within guarded work on ${shown(key)}, and would wait for that to end: hand what the work was given (held) to what it calls`,
+    { module: 'pool', details: { key } },
+  );
+
 /** A drain with `otherwise: 'stay'` came to its end before everything had moved. This owner serves on what is left. */
 export const notDrained = (progress: DrainProgress): UnavailableError => {
   const { ranges, moved, waitsFor } = progress;
@@ -81,17 +92,6 @@ export const notDrained = (progress: DrainProgress): UnavailableError => {
     { module: 'pool', details: { progress } },
   );
 };
-
-/**
- * Guarded work on a key called `guard` for the same key. Only one work on a key runs at a time, so the inner call
- * would wait for itself. Nothing was begun; hand `held` to the called function, or call `guard` after the work.
- */
-export const guardWithinGuard = (key: Key): InvalidArgumentError =>
-  new InvalidArgumentError(
-    'GUARD_WITHIN_GUARD',
-    `guard(${shown(key)}) was called from within guarded work on ${shown(key)}, and would wait for that to end: hand what the work was given (held) to what it calls`,
-    { module: 'pool', details: { key } },
-  );
 
 export const leaderIsElsewhere = (standby: string, leader: string): string =>
   `the Manager at ${standby} is a standby of the leader at ${leader}, which is not in \`managers\`: list every Manager`;

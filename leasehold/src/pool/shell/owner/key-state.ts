@@ -51,6 +51,7 @@ export class KeyState {
     const freezes = name !== undefined && environment('NODE_ENV') === 'development';
     const map = new LeasedMap<T>({ ...{ name, settings, freezes }, ...{ leases, runtime } });
     this.#maps.push(map);
+    if (name !== undefined && moves) this.#carry(name, map.movable);
     return map;
   }
 
