@@ -452,11 +452,10 @@ class Import {
       run();
     } catch (thrown) {
       const state = this.#states[place]?.name ?? '';
-      const words =
-        what === 'commit'
-          ? 'commit failed: state that has arrived may be missing here; mend commit'
-          : 'discard failed: state that does not come may still be in memory; mend discard';
-      this.#given.logger.error(words, { state, ticket: this.order.ticket, why: reason(thrown) });
+      const { logger } = this.#given;
+      const facts = { state, ticket: this.order.ticket, why: reason(thrown) };
+      if (what === 'commit') logger.error('commit failed; state that has arrived may be missing here', facts);
+      else logger.error('discard failed; state that does not come may still be in memory', facts);
     }
   }
 }
