@@ -24,8 +24,10 @@ export type { FoundOwner, LookupCallOptions, OwnerCall } from './shell/lookup/ca
 export type { HeldKey } from './shell/owner/held-keys.ts';
 export { type HttpAnswer, httpAnswer, isMisdirected } from './shell/http-answer.ts';
 export { type JoinPoolOptions, joinPool } from './shell/owner/join-pool.ts';
+export { type KeyedItem, type KeyedState, keyedState } from './shell/state/keyed-state.ts';
 export type { LeasedMap, ReplaceCondition } from './shell/state/leased-map.ts';
 export type { LeasedMapOptions } from './shell/state/leased-map-options.ts';
+export type { ItemCodec, Movable, Stage } from './shell/state/movable.ts';
 export { type ConnectLookupOptions, connectLookup } from './shell/lookup/connect-lookup.ts';
 export type { Loss, PoolLookup } from './shell/lookup/pool-lookup.ts';
 export type { LogPosition } from './shell/status.ts';
