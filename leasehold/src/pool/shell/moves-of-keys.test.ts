@@ -189,7 +189,8 @@ describe('an owner that drains', () => {
     await join('a');
     await join('b');
     const [a, b] = servers as [Server, Server];
-    const isShared = (): boolean => KEYS.every((key) => (a.owner.check(key) ?? b.owner.check(key)) !== undefined);
+    const isShared = (): boolean =>
+      KEYS.every((key) => (a.owner.check(key) ?? b.owner.check(key)) !== undefined);
     await vi.waitUntil(() => b.owner.ranges().length > 0 && isShared(), patience);
     for (const key of KEYS) memory.get(a.owner.check(key) === undefined ? 'b' : 'a')?.set(key, 7);
     expect(await a.owner.drain({ timeoutMs: 60_000, otherwise: 'stay' })).toMatchObject({ lost: 0 });
@@ -215,7 +216,13 @@ describe('an owner that drains', () => {
   it('hands nothing to an owner that moves nothing', async () => {
     const { owner } = await start('a');
     await owner.whenOwned('room-1');
-    const other = await joinPool({ managers: [manager.address], pool, name: 'z', url: 'local://z', logger: silent });
+    const other = await joinPool({
+      managers: [manager.address],
+      pool,
+      name: 'z',
+      url: 'local://z',
+      logger: silent,
+    });
     const failed = owner.drain({ timeoutMs: 500, otherwise: 'stay' });
     await expect(failed).rejects.toMatchObject({
       ...{ code: 'NOT_DRAINED', retryable: true },
@@ -231,7 +238,9 @@ describe('an owner that is cordoned', () => {
     const [a, b] = [await start('a'), await start('b')];
     await vi.waitUntil(() => a.owner.ranges().length > 0 && b.owner.ranges().length > 0, patience);
     b.owner.cordon();
-    await expect(a.owner.drain({ timeoutMs: 500, otherwise: 'stay' })).rejects.toMatchObject({ code: 'NOT_DRAINED' });
+    await expect(a.owner.drain({ timeoutMs: 500, otherwise: 'stay' })).rejects.toMatchObject({
+      code: 'NOT_DRAINED',
+    });
     expect(b.owner.status().intent).toBe('cordoned');
     b.owner.uncordon();
     expect(await a.owner.drain({ timeoutMs: 60_000, otherwise: 'stay' })).toMatchObject({ lost: 0 });
@@ -259,7 +268,13 @@ describe('moves', () => {
   it('are refused a map without a name; and state by name is refused without moves', async () => {
     const { owner } = await start('a');
     expect(() => owner.leasedMap()).toThrow(/needs a name/);
-    const other = await joinPool({ managers: [manager.address], pool, name: 'z', url: 'local://z', logger: silent });
+    const other = await joinPool({
+      managers: [manager.address],
+      pool,
+      name: 'z',
+      url: 'local://z',
+      logger: silent,
+    });
     expect(() => other.movable('own', keyedState<number>(nothing))).toThrow(/moves: true/);
     await other.close();
   });
