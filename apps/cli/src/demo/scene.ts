@@ -249,7 +249,7 @@ export class Scene implements AsyncDisposable {
       address,
       '--until-input-ends',
     ]);
-    const run = ['run', '--managers', address, '--certify-for', '3', '--', command, ...args];
+    const run = ['run', '--managers', address, '--certify-for', '3s', '--', command, ...args];
     owner.child = this.#startPlayer(owner, selfCommand(run), () => this.#startOwner(owner));
   }
 

@@ -333,7 +333,7 @@ function checkKnows(source: ApiSource, seen: ManagerObservation): void {
   const rest =
     leader === null ? ', nor who leads' : `; ${leader.id} leads, as far as it knows: ask that one${place}`;
   const message = `this Manager stands by, and knows neither pools nor owners${rest}`;
-  throw new RequestProblem(421, 'STANDS_BY', message, {
+  throw new RequestProblem(421, 'NOT_LEADING', message, {
     leader: leader === null ? null : { ...leader, http },
   });
 }

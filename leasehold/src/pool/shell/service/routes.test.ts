@@ -234,7 +234,7 @@ describe('a Manager that stands by', () => {
         status: 421,
         body: {
           error: {
-            code: 'STANDS_BY',
+            code: 'NOT_LEADING',
             message:
               'this Manager stands by, and knows neither pools nor owners; m2 leads, as far as it knows: ask that one',
             leader: { id: 'm2', address: null, http: null },

@@ -48,7 +48,8 @@ const AFTER = queryParameter('after', 'what the page before gave as `next`');
 const DESCRIPTION =
   'What a Manager knows about its pools, owners, look-ups and keys. Everything is read-only, but for the POSTs. Places on the ring are 16 hexadecimal digits; other positions, numbers and names that end in At count commits of the log; Ms are milliseconds.';
 
-const STANDS_BY = 'STANDS_BY: this Manager stands by and cannot know; the answer names the one that leads';
+const NOT_LEADING =
+  'NOT_LEADING: this Manager stands by and cannot know; the answer names the one that leads';
 
 const paging = ({ query }: HttpRequest): Paging => ({
   limit: wholeNumber(query, 'limit', OWNERS_PER_PAGE),
@@ -86,7 +87,7 @@ function ownRoutes(source: ApiSource): readonly RouteDraft[] {
     problems: {
       400: 'a parameter is malformed',
       404: 'there is no such pool; the answer names those there are',
-      421: STANDS_BY,
+      421: NOT_LEADING,
     },
     answer: (request) =>
       orInvalidKey(() => {
@@ -112,7 +113,7 @@ function ownRoutes(source: ApiSource): readonly RouteDraft[] {
       path: '/v1/pool',
       summary: 'All pools.',
       schema: ref('Pools'),
-      problems: { 421: STANDS_BY },
+      problems: { 421: NOT_LEADING },
       answer: () => json(poolsAnswer(source, source.observe())),
     },
     ofPool(
@@ -140,7 +141,7 @@ function ownRoutes(source: ApiSource): readonly RouteDraft[] {
         404: 'there is no such pool; the answer names those there are',
         409: 'POOL_IN_USE: owners are in it. NOT_LEADING: ask the Manager that leads',
         415: 'the header "content-type: application/json" is missing',
-        421: STANDS_BY,
+        421: NOT_LEADING,
       },
       answer: ({ parameters }) => {
         const pool = checkPool(source, source.observe(), parameters['pool'] ?? '');

@@ -112,7 +112,7 @@ describe('the port of a process that shares limits', () => {
       key: () => 'ann',
     });
     expect(await decide({})).toMatchObject({
-      denial: { status: 503, body: { error: 'LIMITS_CLOSED' } },
+      denial: { status: 503, body: { error: 'CLOSED' } },
     });
   });
 
