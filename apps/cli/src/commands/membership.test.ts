@@ -56,7 +56,7 @@ describe('servers of a group on the command line', { timeout: TIMEOUT_MS }, () =
       servers[1]?.stdout.includes('"from":"a","text":"hello"') ? true : undefined,
     );
     const refused = await run(['membership', 'send', 'hello', ...to, 'nobody', '--json']);
-    expect(refused.code).toBe(1);
+    expect(refused.code).toBe(75);
     expect(refused.stderr).toContain('NOT_A_MEMBER');
     const own = await run(['membership', 'send', 'hello', ...to, 'a']);
     expect(own.stderr).toContain('a cannot send to itself: the others are b');

@@ -249,8 +249,7 @@ export class PoolManager implements Handle<ManagerStatus> {
   async *events({ signal, after }: EventsOptions = {}): AsyncGenerator<Event, void> {
     const over = AbortSignal.any([this.#over.signal, ...(signal === undefined ? [] : [signal])]);
     for await (const event of this.#watch.events.follow({ signal: over, after })) {
-      if (event.kind === 'gap') yield { id: event.after, ...event };
-      else yield { ...event, kind: `${'pool' in event ? 'pool' : 'manager'}.${event.kind}` };
+      yield event.kind === 'gap' ? { id: event.after, ...event } : { ...event };
     }
   }
 

@@ -56,7 +56,7 @@ describe('an owner, a look-up and a Manager at one port', { timeout: LONG_MS }, 
     const kindsOf = async (pool: string): Promise<readonly string[]> =>
       (await json(`/v1/events/recent?pool=${pool}`)).events.map(({ kind }: { kind: string }) => kind);
     expect(await kindsOf('rooms')).toEqual(
-      expect.arrayContaining(['joined', 'pool.admitted', 'pool.granted']),
+      expect.arrayContaining(['pool.joined', 'pool.admitted', 'pool.granted']),
     );
     expect(await kindsOf('halls')).not.toContain('pool.granted');
 

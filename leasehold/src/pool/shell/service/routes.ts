@@ -169,10 +169,10 @@ function ownRoutes(source: ApiSource): readonly RouteDraft[] {
     ofPool(
       '/explain',
       'Explanation',
-      'Why a key is where it is. Give `key` or `position`.',
+      'Why a key is where it is. Give `key` or `hash`.',
       [
         queryParameter('key', 'the key'),
-        queryParameter('position', 'a place on the ring, 16 hexadecimal digits'),
+        queryParameter('hash', 'a place on the ring, 16 hexadecimal digits'),
       ],
       (seen, pool, request) => explainAnswer(source, seen, pool, keyOrPosition(request)),
     ),
@@ -184,7 +184,7 @@ function ownRoutes(source: ApiSource): readonly RouteDraft[] {
       (seen, pool, { query }) =>
         tableAnswer(seen, pool, {
           limit: wholeNumber(query, 'limit', ROWS_PER_PAGE),
-          from: positionIn(query, 'from') ?? 0n,
+          from: hashIn(query, 'from') ?? 0n,
         }),
     ),
   ];
@@ -233,14 +233,14 @@ function keyIn(query: URLSearchParams): string {
 
 function keyOrPosition({ query }: HttpRequest): string | Hash {
   const key = query.get('key');
-  const position = positionIn(query, 'position');
-  if ((key === null) === (position === undefined)) {
-    throw new RequestProblem(400, 'INVALID_PARAMETER', 'give either key or position, as in ?key=alice');
+  const hash = hashIn(query, 'hash');
+  if ((key === null) === (hash === undefined)) {
+    throw new RequestProblem(400, 'INVALID_PARAMETER', 'give either key or hash, as in ?key=alice');
   }
-  return position ?? key ?? '';
+  return hash ?? key ?? '';
 }
 
-function positionIn(query: URLSearchParams, name: string): Hash | undefined {
+function hashIn(query: URLSearchParams, name: string): Hash | undefined {
   const text = query.get(name);
   if (text === null) return undefined;
   if (!/^[0-9a-f]{16}$/i.test(text)) {
