@@ -33,6 +33,6 @@ export type { LeasedMapOptions } from './shell/state/leased-map-options.ts';
 export type { ItemCodec, Movable, Stage } from './shell/state/movable.ts';
 export { type ConnectLookupOptions, connectLookup } from './shell/lookup/connect-lookup.ts';
 export type { Loss, PoolLookup } from './shell/lookup/pool-lookup.ts';
-export type { LogPosition } from './shell/status.ts';
+export type { LogPosition, LookupStatus, OwnerStatus } from './shell/status.ts';
 export type { GuardOptions, PoolOwner } from './shell/owner/pool-owner.ts';
 export type { Upcall, UpcallContext } from './shell/owner/upcalls.ts';

@@ -3,12 +3,12 @@ import { supervise } from 'leasehold/supervisor';
 import type { Context } from '../context.ts';
 import { sayIfKilled } from '../killed.ts';
 import { createLogger, type LogFormat } from '../logger.ts';
-import { jsonOption, logOption, managersOption, seconds, withExamples } from '../options.ts';
+import { jsonOption, logOption, managersOption, milliseconds, withExamples } from '../options.ts';
 import type { JsonOption } from '../output.ts';
 
 interface RunOptions extends JsonOption {
   readonly managers?: readonly string[];
-  /** In seconds. */
+  /** In milliseconds. */
   readonly certifyFor?: number;
   readonly log?: LogFormat;
   readonly verbose?: true;
@@ -26,9 +26,9 @@ export function runCommand(context: Context): Command {
     .passThroughOptions()
     .addOption(managersOption())
     .option(
-      '--certify-for <seconds>',
-      'how long to repeat the message if no Manager answers (default: 12; 3 at most if none was ever reached)',
-      seconds,
+      '--certify-for <time>',
+      'how long to repeat the message if no Manager answers (default: 12s; 3s at most if none was ever reached)',
+      milliseconds,
     )
     .option('--verbose', 'also log success')
     .addOption(logOption())
@@ -38,8 +38,7 @@ export function runCommand(context: Context): Command {
         format: options.log ?? (options.json ? 'json' : undefined),
         level: options.verbose || context.environment['LEASEHOLD_DEBUG'] ? undefined : 'warn',
       });
-      const { managers, certifyFor: certifyForSeconds } = options;
-      const certifyForMs = certifyForSeconds === undefined ? undefined : certifyForSeconds * 1_000;
+      const { managers, certifyFor: certifyForMs } = options;
       const end = await supervise({ command: program, args, managers, certifyForMs, logger });
       sayIfKilled(logger, program, end);
       context.exitCode = end.exitCode;

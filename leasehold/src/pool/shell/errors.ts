@@ -10,6 +10,7 @@ import {
   type LeaseholdError,
   LeaseLostError,
   NotOwnerError,
+  OutcomeUnknownError,
   RefusedError,
   UnavailableError,
 } from '../../runtime/errors.ts';
@@ -216,6 +217,14 @@ export function notLeading(leader: string | undefined, isOutcomeKnown = true): U
     { module: 'manager', details: { leader }, isOutcomeKnown },
   );
 }
+
+/** A Manager was told to do something, and the caller did not wait for the end. */
+export const outcomeUnknown = (what: string, timeoutMs: number): OutcomeUnknownError =>
+  new OutcomeUnknownError(
+    'OUTCOME_UNKNOWN',
+    `${what} was begun, and did not end within ${timeoutMs} ms; it goes on. Look at the Manager's status`,
+    { module: 'manager', details: { timeoutMs } },
+  );
 
 const IN_USE: ReadonlySet<string> = new Set(['NAME_IN_USE', 'URL_IN_USE']);
 const NOT_NOW: ReadonlySet<string> = new Set(['BUSY', 'FULL', 'TOO_MANY_POOLS']);

@@ -209,7 +209,12 @@ describe('three of them in one process', { timeout: LONG_MS }, () => {
   it('tell those who watch whom they follow, and in which term', () => {
     const leader = leading();
     for (const { name, source } of managers.filter((manager) => manager !== leader)) {
-      const follows = { kind: 'follows', manager: name, leader: leader?.name, term: leader?.observe().term };
+      const follows = {
+        kind: 'manager.follows',
+        manager: name,
+        leader: leader?.name,
+        term: leader?.observe().term,
+      };
       expect(source.events.recent(10)).toContainEqual(expect.objectContaining(follows));
     }
   });

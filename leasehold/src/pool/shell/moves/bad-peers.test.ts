@@ -27,7 +27,7 @@ const NAMES = { kind: 'names', sequence: 1, names: [{ name: 'rooms', version: 1 
 describe('a target', () => {
   const receiving = (ticket = TICKET): CarrierBench => {
     const world = bench();
-    world.target.carrier.execute({ do: 'receive', ticket, span: WHOLE, number: 7, from });
+    world.target.carrier.execute({ do: 'receive', ticket, span: WHOLE, number: 7, from, fromName: 'source' });
     return world;
   };
   const dialled = async (world: CarrierBench): Promise<StrangeSource> => {
@@ -331,7 +331,15 @@ describe('a source', () => {
     const impostor = new StrangeTarget(world.lines, 'target:1');
     world.source.state.entries.set('a', 1);
     const { carrier } = world.source;
-    carrier.execute({ do: 'stream', ticket: TICKET, span: WHOLE, number: 7, to, address: 'target:1' });
+    carrier.execute({
+      do: 'stream',
+      ticket: TICKET,
+      span: WHOLE,
+      number: 7,
+      to,
+      toName: 'target',
+      address: 'target:1',
+    });
     return { world, impostor };
   };
   const say = (impostor: StrangeTarget, message: FromTarget): void => {
@@ -414,7 +422,15 @@ describe('a source', () => {
   it('fails where nobody listens, after three attempts', async () => {
     const world = bench();
     const { carrier } = world.source;
-    carrier.execute({ do: 'stream', ticket: TICKET, span: WHOLE, number: 7, to, address: 'nobody:1' });
+    carrier.execute({
+      do: 'stream',
+      ticket: TICKET,
+      span: WHOLE,
+      number: 7,
+      to,
+      toName: 'target',
+      address: 'nobody:1',
+    });
     expect(await whyFailed(world)).toContain('3 attempts failed');
     expect(world.source.state.done_).toEqual([]);
   });
@@ -423,7 +439,15 @@ describe('a source', () => {
     const world = bench();
     world.owner('other:1', newSigner());
     const { carrier } = world.source;
-    carrier.execute({ do: 'stream', ticket: TICKET, span: WHOLE, number: 7, to, address: 'other:1' });
+    carrier.execute({
+      do: 'stream',
+      ticket: TICKET,
+      span: WHOLE,
+      number: 7,
+      to,
+      toName: 'target',
+      address: 'other:1',
+    });
     expect(await whyFailed(world)).toContain('UNKNOWN_TICKET');
   });
 

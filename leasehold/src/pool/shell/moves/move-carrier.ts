@@ -42,8 +42,6 @@ export interface MoveCarrierDependencies {
   say(input: MoveInput): void;
 }
 
-type Named<Name extends string> = { readonly [Key in Name]?: string | undefined };
-
 export class MoveCarrier implements KeyCarrier {
   readonly #given: MoveCarrierDependencies;
   readonly #states = new Map<string, CarriedState>();
@@ -130,7 +128,7 @@ export class MoveCarrier implements KeyCarrier {
         this.#streams.get(effect.ticket)?.end();
         break;
       case 'receive': {
-        const { ticket, span, from, fromName } = effect as typeof effect & Named<'fromName'>;
+        const { ticket, span, from, fromName } = effect;
         this.#stages.receive({ ticket, span, from, fromName });
         break;
       }
@@ -151,7 +149,7 @@ export class MoveCarrier implements KeyCarrier {
   }
 
   #stream(effect: CarrierEffect & { readonly do: 'stream' }): void {
-    const { ticket, span, to, toName, address } = effect as typeof effect & Named<'toName'>;
+    const { ticket, span, to, toName, address } = effect;
     if (this.#streams.has(ticket)) return;
     // Keys that are held again are not handed any more, whatever has become of them meanwhile.
     this.#decided([span], false);

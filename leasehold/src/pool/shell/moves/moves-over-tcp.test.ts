@@ -48,8 +48,16 @@ type Owner = Awaited<ReturnType<typeof owner>>;
 
 function begin(source: Owner, target: Owner, address: string = target.carrier.address): void {
   const [from, to] = [source.signer.incarnation, target.signer.incarnation];
-  target.carrier.execute({ do: 'receive', ticket: TICKET, span: WHOLE, number: 7, from });
-  source.carrier.execute({ do: 'stream', ticket: TICKET, span: WHOLE, number: 7, to, address });
+  target.carrier.execute({ do: 'receive', ticket: TICKET, span: WHOLE, number: 7, from, fromName: 'source' });
+  source.carrier.execute({
+    do: 'stream',
+    ticket: TICKET,
+    span: WHOLE,
+    number: 7,
+    to,
+    toName: 'target',
+    address,
+  });
 }
 
 async function finish(source: Owner, target: Owner): Promise<void> {
@@ -115,7 +123,7 @@ describe('a move over sockets', { timeout: LONG_MS }, () => {
     const asked: unknown[] = [];
     const secure = {
       ...{ listen: plainListenSockets, dial: plainDialSockets },
-      refusesTarget: (address: string, identity: unknown, toName: string | undefined) => {
+      refusesTarget: (address: string, identity: unknown, toName: string) => {
         asked.push([address, identity, toName]);
         return new RefusedError('NOT_ALLOWED', 'that is no token of an owner');
       },
@@ -123,7 +131,14 @@ describe('a move over sockets', { timeout: LONG_MS }, () => {
     };
     const [source, target] = [await owner({ secure }), await owner()];
     const { address } = target.carrier;
-    const stream = { do: 'stream', ticket: TICKET, span: WHOLE, number: 7, address } as const;
+    const stream = {
+      do: 'stream',
+      ticket: TICKET,
+      span: WHOLE,
+      number: 7,
+      toName: 'target',
+      address,
+    } as const;
     const effect = { ...stream, to: target.signer.incarnation, toName: 'web-3' };
     source.carrier.execute(effect);
     await source.heard('failed');
@@ -137,7 +152,7 @@ describe('a move over sockets', { timeout: LONG_MS }, () => {
     const asked: unknown[] = [];
     const secure = {
       ...{ listen: plainListenSockets, dial: plainDialSockets, refusesTarget: () => undefined },
-      refusesSource: (identity: unknown, fromName: string | undefined) => {
+      refusesSource: (identity: unknown, fromName: string) => {
         asked.push([identity, fromName]);
         return new RefusedError('NOT_ALLOWED', 'that is no token of web-1');
       },
@@ -209,7 +224,14 @@ describe('the port of an owner', { timeout: LONG_MS }, () => {
     const [source, target] = [newSigner(), await owner()];
     const { incarnation: to } = target.signer;
     const { incarnation: from } = source;
-    target.carrier.execute({ do: 'receive', ticket: TICKET, span: WHOLE, number: 7, from });
+    target.carrier.execute({
+      do: 'receive',
+      ticket: TICKET,
+      span: WHOLE,
+      number: 7,
+      from,
+      fromName: 'source',
+    });
     using peer = await introduced(target);
     const { channel } = decodeWelcome(TRANSFER_PROTOCOL, framesOf(peer.heard)[0] as Buffer);
     expect(channel).toMatch(/^[0-9a-f]{32}$/);

@@ -75,7 +75,7 @@ export interface ReceiveOrder {
   readonly span: Span;
   /** The incarnation that brings the state. */
   readonly from: string;
-  readonly fromName: string | undefined;
+  readonly fromName: string;
 }
 
 export class Stages implements Disposable {

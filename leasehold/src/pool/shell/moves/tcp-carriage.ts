@@ -131,7 +131,7 @@ class TcpCarriage implements Carriage {
     end?.closed(why);
   }
 
-  dial(address: string, toName: string | undefined, end: DialledEnd): Disposable {
+  dial(address: string, toName: string, end: DialledEnd): Disposable {
     const { secure, runtime, logger } = this.#options;
     // Why a line ends is told to its end, which tells the operator when no attempt is left.
     const quiet: Logger = {

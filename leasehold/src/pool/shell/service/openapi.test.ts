@@ -28,7 +28,7 @@ function eventful(): ManagerToLookAt {
   manager.commit('idle', [{ kind: 'remove' }]);
   manager.role = 'standby';
   manager.look();
-  const follows = { kind: 'follows', manager: 'm1', leader: 'm2', term: 4, logPosition: 0 } as const;
+  const follows = { kind: 'manager.follows', manager: 'm1', leader: 'm2', term: 4, position: 0 } as const;
   manager.events.append([follows], manager.wallMs);
   manager.role = 'halted';
   manager.haltedBecause = 'the store went back in time';
@@ -56,7 +56,7 @@ const URLS: Readonly<Record<string, readonly string[]>> = {
   '/v1/pool/{pool}/moves': ['/v1/pool/{pool}/moves', '/v1/pool/{pool}/moves?owner=presence-1'],
   '/v1/pool/{pool}/explain': [
     '/v1/pool/{pool}/explain?key=a{b}',
-    '/v1/pool/{pool}/explain?position=00000000000000ff',
+    '/v1/pool/{pool}/explain?hash=00000000000000ff',
   ],
 };
 
@@ -134,16 +134,16 @@ describe('the OpenAPI document', () => {
     );
     expect([...kinds].sort()).toEqual(
       [
-        'deposed',
-        'elected',
-        'follows',
-        'granted',
-        'halted',
-        'joined',
-        'left',
-        'lost',
-        'moved',
-        'removed',
+        'manager.deposed',
+        'manager.elected',
+        'manager.follows',
+        'pool.granted',
+        'manager.halted',
+        'pool.joined',
+        'pool.left',
+        'pool.lost',
+        'pool.moved',
+        'pool.removed',
       ].sort(),
     );
   });

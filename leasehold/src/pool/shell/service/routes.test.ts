@@ -51,7 +51,7 @@ describe('/v1/status', () => {
       role: 'leading',
       isReady: true,
       term: 3,
-      logPosition: 4,
+      position: 4,
       leadsForMs: 2_000,
       uptimeSeconds: 75,
       pools: 2,
@@ -104,7 +104,7 @@ describe('/v1/status', () => {
   });
 
   it('says of one that keeps nothing what it knows, the term of the one that leads, and not 0 of the rest', () => {
-    const unknown = { pools: null, owners: null, rows: null, logPosition: null, behind: null };
+    const unknown = { pools: null, owners: null, rows: null, position: null, behind: null };
     expect(ofManager(keepingNothing())).toMatchObject({ ...unknown, lookups: 0, term: 7 });
     const manager = keepingNothing();
     manager.elected = undefined;
@@ -326,7 +326,7 @@ describe('a Manager that stands by', () => {
         status: 421,
         body: {
           error: {
-            code: 'STANDS_BY',
+            code: 'NOT_LEADING',
             message:
               'this Manager stands by, and knows neither pools nor owners; m2 leads, as far as it knows: ask that one',
             leader: { id: 'm2', address: null, http: null },
@@ -529,7 +529,7 @@ describe('/v1/pool/{pool}/keys/{key}', () => {
       const row = manager.state
         .pool('presence')
         .rows.find(({ start, end }) => start <= position && position < end);
-      expect(found).toMatchObject({ key, ringPosition: formatHash(position), number: 4, lostAt: 0 });
+      expect(found).toMatchObject({ key, hash: formatHash(position), number: 4, lostAt: 0 });
       expect(found.owner?.incarnation).toBe(row?.owner);
     }
   });
@@ -557,7 +557,7 @@ describe('/v1/pool/{pool}/explain', () => {
     const answer = explain(threeOwners());
     expect(answer.policy).toMatchObject({ isSatisfied: true, wants: answer.owner });
     expect(answer.policy.claimedBy?.name).toBe(answer.owner?.name);
-    expect(sentence(answer, 'hashed whole')).toContain(answer.ringPosition);
+    expect(sentence(answer, 'hashed whole')).toContain(answer.hash);
     expect(sentence(answer, 'lease number 4')).toContain(`Its owner is ${answer.owner?.name}`);
     expect(sentence(answer, 'never lost')).toBeDefined();
     expect(sentence(answer, '0.4 s ago, which is as it should be')).toBeDefined();
@@ -567,7 +567,7 @@ describe('/v1/pool/{pool}/explain', () => {
 
   it('explains the tag, which is what is hashed', () => {
     const answer = explain(threeOwners(), `key=${encodeURIComponent('cart:{ana}:items')}`);
-    expect(answer).toMatchObject({ tag: 'ana', ringPosition: formatHash(keyHash('ana')) });
+    expect(answer).toMatchObject({ tag: 'ana', hash: formatHash(keyHash('ana')) });
     expect(sentence(answer, 'only the part in braces, "ana", is hashed')).toBeDefined();
     for (const whole of ['cart:{}:{ana}', 'cart:}ana{', '{', 'plain']) {
       expect(explain(threeOwners(), `key=${encodeURIComponent(whole)}`).tag).toBeNull();
@@ -576,9 +576,9 @@ describe('/v1/pool/{pool}/explain', () => {
 
   it('takes a place on the ring instead of a key, but not both and not neither', () => {
     const manager = threeOwners();
-    const { ringPosition, owner } = explain(manager);
-    expect(explain(manager, `position=${ringPosition}`)).toMatchObject({ key: null, owner });
-    for (const query of ['', `key=a&position=${ringPosition}`, 'position=1']) {
+    const { hash, owner } = explain(manager);
+    expect(explain(manager, `hash=${hash}`)).toMatchObject({ key: null, owner });
+    for (const query of ['', `key=a&hash=${hash}`, 'hash=1']) {
       expect(get(manager, `/v1/pool/presence/explain?${query}`).status).toBe(400);
     }
     expect(explain(manager, 'key=').key).toBe('');
@@ -641,7 +641,7 @@ interface Recent {
 describe('/v1/events/recent', () => {
   it('has the last events, the newest last', () => {
     const { events, latestEventId } = ok<Recent>(threeOwners(), '/v1/events/recent?limit=3');
-    expect(events.map(({ kind }) => kind)).toEqual(['granted', 'granted', 'granted']);
+    expect(events.map(({ kind }) => kind)).toEqual(['pool.granted', 'pool.granted', 'pool.granted']);
     expect(latestEventId).toBe(events[2]?.id);
   });
 });

@@ -50,7 +50,8 @@ const AFTER = queryParameter('after', 'what the page before gave as `next`');
 const DESCRIPTION =
   'What a Manager knows about its pools, owners, look-ups and keys. Everything is read-only, but for the POSTs. Places on the ring are 16 hexadecimal digits; other positions, numbers and names that end in At count commits of the log; Ms are milliseconds.';
 
-const STANDS_BY = 'STANDS_BY: this Manager stands by and cannot know; the answer names the one that leads';
+const NOT_LEADING =
+  'NOT_LEADING: this Manager stands by and cannot know; the answer names the one that leads';
 
 const paging = ({ query }: HttpRequest): Paging => ({
   limit: wholeNumber(query, 'limit', OWNERS_PER_PAGE),
@@ -88,7 +89,7 @@ function ownRoutes(source: ApiSource): readonly RouteDraft[] {
     problems: {
       400: 'a parameter is malformed',
       404: 'there is no such pool; the answer names those there are',
-      421: STANDS_BY,
+      421: NOT_LEADING,
     },
     answer: (request) =>
       orInvalidKey(() => {
@@ -114,7 +115,7 @@ function ownRoutes(source: ApiSource): readonly RouteDraft[] {
       404: 'there is no such pool, or UNKNOWN_OWNER: it has no such owner; the answer names those there are',
       409: 'CANNOT_MOVE: its keys do not move with their state. NOT_LEADING: ask the Manager that leads',
       415: 'the header "content-type: application/json" is missing',
-      421: STANDS_BY,
+      421: NOT_LEADING,
     },
     answer: ({ parameters: { pool: asked = '', owner = '' }, query }) => {
       const pool = checkPool(source, source.observe(), asked);
@@ -145,7 +146,7 @@ function ownRoutes(source: ApiSource): readonly RouteDraft[] {
       path: '/v1/pool',
       summary: 'All pools.',
       schema: ref('Pools'),
-      problems: { 421: STANDS_BY },
+      problems: { 421: NOT_LEADING },
       answer: () => json(poolsAnswer(source, source.observe())),
     },
     ofPool(
@@ -173,7 +174,7 @@ function ownRoutes(source: ApiSource): readonly RouteDraft[] {
         404: 'there is no such pool; the answer names those there are',
         409: 'POOL_IN_USE: owners are in it. NOT_LEADING: ask the Manager that leads',
         415: 'the header "content-type: application/json" is missing',
-        421: STANDS_BY,
+        421: NOT_LEADING,
       },
       answer: ({ parameters }) => {
         const pool = checkPool(source, source.observe(), parameters['pool'] ?? '');
@@ -220,10 +221,10 @@ function ownRoutes(source: ApiSource): readonly RouteDraft[] {
     ofPool(
       '/explain',
       'Explanation',
-      'Why a key is where it is. Give `key` or `position`.',
+      'Why a key is where it is. Give `key` or `hash`.',
       [
         queryParameter('key', 'the key'),
-        queryParameter('position', 'a place on the ring, 16 hexadecimal digits'),
+        queryParameter('hash', 'a place on the ring, 16 hexadecimal digits'),
       ],
       (seen, pool, request) => explainAnswer(source, seen, pool, keyOrPosition(request)),
     ),
@@ -235,7 +236,7 @@ function ownRoutes(source: ApiSource): readonly RouteDraft[] {
       (seen, pool, { query }) =>
         tableAnswer(seen, pool, {
           limit: wholeNumber(query, 'limit', ROWS_PER_PAGE),
-          from: positionIn(query, 'from') ?? 0n,
+          from: hashIn(query, 'from') ?? 0n,
         }),
     ),
   ];
@@ -297,14 +298,14 @@ function keyIn(query: URLSearchParams): string {
 
 function keyOrPosition({ query }: HttpRequest): string | Hash {
   const key = query.get('key');
-  const position = positionIn(query, 'position');
-  if ((key === null) === (position === undefined)) {
-    throw new RequestProblem(400, 'INVALID_PARAMETER', 'give either key or position, as in ?key=alice');
+  const hash = hashIn(query, 'hash');
+  if ((key === null) === (hash === undefined)) {
+    throw new RequestProblem(400, 'INVALID_PARAMETER', 'give either key or hash, as in ?key=alice');
   }
-  return position ?? key ?? '';
+  return hash ?? key ?? '';
 }
 
-function positionIn(query: URLSearchParams, name: string): Hash | undefined {
+function hashIn(query: URLSearchParams, name: string): Hash | undefined {
   const text = query.get(name);
   if (text === null) return undefined;
   if (!/^[0-9a-f]{16}$/i.test(text)) {

@@ -208,8 +208,16 @@ export class CarrierBench {
   /** As the cores of both begin a move. */
   begin(span: Span = WHOLE, ticket: string = TICKET): void {
     const [from, to] = [this.source.signer.incarnation, this.target.signer.incarnation];
-    this.target.carrier.execute({ do: 'receive', ticket, span, number: 7, from });
-    this.source.carrier.execute({ do: 'stream', ticket, span, number: 7, to, address: 'target:1' });
+    this.target.carrier.execute({ do: 'receive', ticket, span, number: 7, from, fromName: 'source' });
+    this.source.carrier.execute({
+      do: 'stream',
+      ticket,
+      span,
+      number: 7,
+      to,
+      toName: 'target',
+      address: 'target:1',
+    });
   }
 
   async untilSaid(owner: BenchOwner, is: MoveInput['is']): Promise<MoveInput> {
