@@ -26,11 +26,13 @@ async function start(
   names: readonly string[],
   logger: Logger = silent,
   options: Partial<JoinLimitsOnPoolOptions> = {},
+  managerTls = options.tls,
 ): Promise<readonly SharedLimits[]> {
   const manager = await startManager({
     listen: '127.0.0.1:0',
     firstStart: true,
     logger: silent,
+    tls: managerTls,
   });
   closing.push(() => manager.close());
   const handles: SharedLimits[] = [];
@@ -222,8 +224,8 @@ describe('the options of a shared limit', () => {
     [{ name: 'ada', listen: '0.0.0.0:0', insecure: true }, 'advertise'],
     [{ name: 'ada', listen: '0.0.0.0:0', insecure: true, advertise: '0.0.0.0:7800' }, 'advertise'],
     [{ name: 'ada', listen: '127.0.0.1:0', advertise: '10.0.0.1' }, 'advertise'],
-    [{ name: 'ada', listen: '0.0.0.0:0', advertise: '10.0.0.1:7800' }, 'listen'],
-    [{ name: 'ada', listen: '10.255.255.1:0' }, 'listen'],
+    [{ name: 'ada', listen: '0.0.0.0:0', advertise: '10.0.0.1:7800' }, 'listen', 'NO_TOKEN'],
+    [{ name: 'ada', listen: '10.255.255.1:0' }, 'listen', 'NO_TOKEN'],
     [{ name: 'ada', listen: '127.0.0.1' }, 'listen'],
     [{ name: 'ada', timeoutMs: 0 }, 'timeoutMs'],
     [{ name: 'ada', tls: { ca: 'x', cert: 'y' } as never }, 'tls.key'],
@@ -231,9 +233,9 @@ describe('the options of a shared limit', () => {
     [undefined as never, 'options'],
     [null as never, 'options'],
     ['ada' as never, 'options'],
-  ])('joinLimits(%j) is refused', async (options, option) => {
+  ])('joinLimits(%j) is refused', async (options, option, code = 'INVALID_OPTION') => {
     await expect(joinLimits(options)).rejects.toMatchObject({
-      code: 'INVALID_OPTION',
+      code,
       details: expect.objectContaining({ option }),
     });
   });

@@ -7,10 +7,12 @@
  * and are closed after leaving; if there never is an owner, they are closed here.
  */
 
+import { checkOwnRole } from '../../../node/identity/gate.ts';
+import { secureSocketsOf, TLS_ROW } from '../../../node/mesh/tls-option.ts';
 import { nodeRuntime } from '../../../node/runtime.ts';
 import { newSigner } from '../../../node/signer.ts';
 import type { Welcome } from '../../../node/tcp/handshake.ts';
-import { closeOnAbort } from '../../../runtime/handle.ts';
+import { closeOnAbort, type Tls } from '../../../runtime/handle.ts';
 import { warnings } from '../../../node/process/warnings.ts';
 import type { Logger } from '../../../runtime/logger.ts';
 import type { RangeSet } from '../../../runtime/keys/range-set.ts';
@@ -76,6 +78,14 @@ export interface JoinPoolOptions {
    */
   lockFile?: string | undefined;
 
+  /**
+   * A token (`lh1.…`) with the grant `owner:pool/<pool>/<name>`, or `{ file }` with such a token; or files of an own authority, `{ ca, cert, key }`. At every process of
+   * the pool, and at its Managers.
+   *
+   * @default the token of the environment; without one plain TCP
+   */
+  tls?: Tls | undefined;
+
   /** How long to try before giving up. @default 30_000 */
   timeoutMs?: number | undefined;
 
@@ -97,6 +107,7 @@ export const JOIN_POOL_OPTIONS: OptionTable<JoinPoolOptions, 'timeoutMs' | 'logg
   onLost: optional(is.callback()),
   load: optional(is.callback(), '0'),
   lockFile: optional(is.string),
+  tls: TLS_ROW,
   timeoutMs: or(TIMEOUT_MS, is.timeLimit),
   signal: optional(is.signal),
   logger: or(warnings, is.logger, LOGGER_WORDS),
@@ -107,7 +118,7 @@ export const JOIN_POOL_OPTIONS: OptionTable<JoinPoolOptions, 'timeoutMs' | 'logg
  *
  * @throws {InvalidArgumentError} before anything has started
  * @throws {UnavailableError} MANAGERS_UNREACHABLE if none answers in time, with the result of each address
- * @throws {RefusedError} if the Manager refuses
+ * @throws {RefusedError} if the Manager refuses; NOT_ALLOWED if the own token does not grant this name
  * @throws {RefusedError} MANAGERS_DISAGREE if Managers of the list lead different logs
  * @throws {InUseError} LOCKED if the process that has `lockFile` still lives
  * @throws {InvalidArgumentError} UNFIT_LOCK_FILE if a lock on that file would prove nothing
@@ -122,11 +133,15 @@ export async function joinPool(options: JoinPoolOptions): Promise<PoolOwner> {
     onBackwards: (ms) => logger.error('the clock went back; what is held is dropped and taken anew', { ms }),
   });
 
+  const secure = secureSocketsOf(resolved, runtime.wallMs());
+  if (secure !== undefined) checkOwnRole({ module: 'pool', group: pool }, 'owner', name, secure.own);
   const startedAt = runtime.now();
   await using opening = new AsyncDisposableStack();
   const addresses = opening.use(await resolveAddresses(options.managers, runtime, logger));
   const waitMs = Math.min(timeoutMs, LOCK_WAIT_MS);
-  const death = opening.use(await proveDeath({ lockFile, addresses, runtime, logger, waitMs, signal }));
+  const death = opening.use(
+    await proveDeath({ lockFile, addresses, secure, runtime, logger, waitMs, signal }),
+  );
   let owner: PoolOwner | undefined;
   let closing: Disposable | undefined;
   const onReachable = (): void => owner?.reachable();
@@ -134,7 +149,10 @@ export async function joinPool(options: JoinPoolOptions): Promise<PoolOwner> {
   const signer = newSigner();
   const preface = ({ channel }: Welcome): Prove[] => [prove(signer, pool, channel)];
   const dialer = opening.use(
-    dialManagers({ role: 'owner', preface, runtime, logger, onReachable, onUnreachable }),
+    dialManagers({
+      ...{ role: 'owner', pool, addresses, secure, preface, runtime, logger },
+      ...{ onReachable, onUnreachable },
+    }),
   );
   owner = new PoolOwner({
     identity: { pool, name, url, incarnation: signer.incarnation, proof: death.proof },
