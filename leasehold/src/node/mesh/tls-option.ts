@@ -58,7 +58,10 @@ export function secureSocketsOf(options: TlsOptions, nowMs: number): SecureSocke
     throw invalidOption('insecure', true, rule);
   }
   if (isFiles(tls)) return socketsOfFiles(textsOf(tls));
-  if (isTokenFile(tls)) checkOptionNames('tls.', tls, { file: true });
+  if (isTokenFile(tls)) {
+    checkOptionNames('tls.', tls, { file: true });
+    if (typeof tls.file !== 'string') throw invalidOption('tls.file', tls.file, 'it must be a path');
+  }
   const texts = isTokenFile(tls)
     ? textsIn(said, tls, logger)
     : typeof tls === 'string'

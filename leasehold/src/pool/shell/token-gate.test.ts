@@ -3,6 +3,9 @@
  * attacked side.
  */
 
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { readGrants } from '../../node/identity/grants.ts';
 import { newKeyPair } from '../../node/identity/keys.ts';
@@ -19,6 +22,7 @@ import type { Tls } from '../../runtime/handle.ts';
 import { silent } from '../../runtime/logger.ts';
 import { prove } from '../core/incarnation.ts';
 import type { FromManager, ToGate } from '../core/messages.ts';
+import { connectQuorum } from '../../quorum/shell/connect-quorum.ts';
 import { clientCodec, managerCodec, POOL_PROTOCOL } from '../wire/codec.ts';
 import { certificate, probe, report, sync } from '../wire/samples.ts';
 import { connectLookup } from './lookup/connect-lookup.ts';
@@ -113,6 +117,26 @@ describe('a pool with tokens', () => {
       tls: token('owner:pool/presence'),
     });
     expect(end.exitCode).toBe(0);
+  });
+
+  it('has Managers whose store has their token, for the cell that is theirs by default', async () => {
+    const { m1 } = (await lastingAddresses('m1')) as { m1: string };
+    const directory = await mkdtemp(join(tmpdir(), 'leasehold-tokens-'));
+    closing.push({ [Symbol.asyncDispose]: () => rm(directory, { recursive: true }) });
+    const store = { quorum: { name: 'm1', directory, peers: { m1 } } };
+    const common = { listen: '127.0.0.1:0', store, logger: silent };
+    await expect(startManager({ ...common, tls: token('server:pool') })).rejects.toMatchObject({
+      code: 'NOT_ALLOWED',
+      message: expect.stringContaining('may not be server m1 of quorum leasehold'),
+    });
+    const started = await startManager({ ...common, tls: token('server:pool|server:quorum/leasehold/m*') });
+    closing.push(started);
+    await expect(
+      connectQuorum({ servers: [m1], cell: 'leasehold', tls: false, logger: silent }).then((client) => {
+        closing.push(client);
+        return client.get('key');
+      }),
+    ).rejects.toMatchObject({ code: 'TLS_REQUIRED' });
   });
 
   it.each([
