@@ -132,7 +132,8 @@ export const tlsRequired = (): RefusedError =>
 
 function refusalOf(socket: TLSSocket, why: string, { trusted }: Credentials): RefusedError {
   const reason = reasonOf(socket);
-  if (OTHER_ROOT.has(reason)) {
+  // OpenSSL has the same word for no certificate.
+  if (OTHER_ROOT.has(reason) && socket.getPeerX509Certificate() !== undefined) {
     const advice = 'check the address, and the token or certificate of the process that dials';
     return new RefusedError(
       'WRONG_CLUSTER',
