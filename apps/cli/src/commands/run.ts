@@ -5,8 +5,9 @@ import { sayIfKilled } from '../killed.ts';
 import { createLogger, type LogFormat } from '../logger.ts';
 import { jsonOption, logOption, managersOption, milliseconds, withExamples } from '../options.ts';
 import type { JsonOption } from '../output.ts';
+import { tlsOf, type TlsFlags, withTlsFlags } from '../tls-options.ts';
 
-interface RunOptions extends JsonOption {
+interface RunOptions extends JsonOption, TlsFlags {
   readonly managers?: readonly string[];
   /** In milliseconds. */
   readonly certifyFor?: number;
@@ -15,7 +16,7 @@ interface RunOptions extends JsonOption {
 }
 
 export function runCommand(context: Context): Command {
-  const command = new Command('run')
+  const command = withTlsFlags(new Command('run'), 'the certificate of this supervisor')
     .summary('Start a server whose death is noticed at once')
     .description(
       'Start a server, and tell the Managers when it has died: its keys are then free in milliseconds, not when its lease has expired. Exits like the server: with its exit code, or with 128 and the number of the signal that killed it. It does not start it again; an init system does that. If this supervisor is killed, a server that has joined a pool gets a SIGTERM.',
@@ -39,7 +40,10 @@ export function runCommand(context: Context): Command {
         level: options.verbose || context.environment['LEASEHOLD_DEBUG'] ? undefined : 'warn',
       });
       const { managers, certifyFor: certifyForMs } = options;
-      const end = await supervise({ command: program, args, managers, certifyForMs, logger });
+      const end = await supervise({
+        ...{ command: program, args, managers, certifyForMs, logger },
+        tls: tlsOf(options),
+      });
       sayIfKilled(logger, program, end);
       context.exitCode = end.exitCode;
     });

@@ -3,9 +3,13 @@
  */
 
 import { Buffer } from 'node:buffer';
+import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { unpack } from 'msgpackr';
 import { describe, expect, it } from 'vitest';
+import { processCertificate } from '../../node/identity/certificates.ts';
+import { newKeyPair } from '../../node/identity/keys.ts';
+import { identityOf } from '../../node/identity/peer-identity.ts';
 import { keyHash } from '../../runtime/keys/hash.ts';
 import { formatHash } from '../../runtime/keys/position.ts';
 import type { FromManager, ToGate } from '../core/messages.ts';
@@ -53,7 +57,7 @@ const TRANSFERS: Readonly<Record<string, FromSource>> = {
 describe('the document of the protocol', () => {
   it('prints a message of every kind, and nothing that is not looked at here', () => {
     const messages = [...Object.keys(TO_MANAGER), ...Object.keys(FROM_MANAGER)];
-    const others = ['hello', 'varints', ...Object.keys(TRANSFERS)];
+    const others = ['hello', 'issuer', 'varints', ...Object.keys(TRANSFERS)];
     expect([...BLOCKS.keys()].sort()).toEqual([...messages, ...others].sort());
     const declared = [...toManager.samples(), ...fromManager.samples()].map(({ kind }) => kind);
     expect(messages.filter((name) => name !== 'snapshot').sort()).toEqual([...new Set(declared)].sort());
@@ -67,6 +71,17 @@ describe('the document of the protocol', () => {
       expect(decode(block(name))).toStrictEqual(message);
     },
   );
+
+  it('prints the issuer of a Manager with a token, byte by byte', () => {
+    const [root, grant] = [newKeyPair(), newKeyPair()];
+    const fields = {
+      ...{ cluster: 'blue', rootPoint: root.point, point: grant.point, endS: 0, hosts: [], listens: true },
+      ...{ id: Buffer.from('0123456789abcdef', 'hex'), grants: 'server:pool/presence' },
+    };
+    const { raw, issuer } = new X509Certificate(processCertificate(fields, grant, newKeyPair()));
+    expect(raw.includes(Buffer.from(block('issuer')))).toBe(true);
+    expect(identityOf(issuer, 'blue')).toMatchObject({ id: '0123456789abcdef', endS: undefined });
+  });
 
   it('prints the words of the handshake', () => {
     const { name, version, oldest } = POOL_PROTOCOL;

@@ -7,10 +7,12 @@
  * and are closed after leaving; if there never is an owner, they are closed here.
  */
 
+import { checkOwnRole } from '../../../node/identity/gate.ts';
+import { secureSocketsOf, TLS_ROW } from '../../../node/mesh/tls-option.ts';
 import { nodeRuntime } from '../../../node/runtime.ts';
 import { newSigner } from '../../../node/signer.ts';
 import type { Welcome } from '../../../node/tcp/handshake.ts';
-import { closeOnAbort } from '../../../runtime/handle.ts';
+import { closeOnAbort, type Tls } from '../../../runtime/handle.ts';
 import { warnings } from '../../../node/process/warnings.ts';
 import type { Logger } from '../../../runtime/logger.ts';
 import type { RangeSet } from '../../../runtime/keys/range-set.ts';
@@ -34,6 +36,7 @@ import {
 import { openMoveCarrier } from '../moves/open-move-carrier.ts';
 import type { DepartUpcall } from '../moves/moving-keys.ts';
 import { checkPairs, type MovesOptions, resolveMoves } from '../moves/moves-options.ts';
+import { secureMoves } from '../moves/secure-moves.ts';
 import { placeOfMoves } from '../moves/place-of-moves.ts';
 import { structuredCodec } from '../state/structured-codec.ts';
 import { PoolOwner } from './pool-owner.ts';
@@ -112,6 +115,14 @@ export interface JoinPoolOptions {
    */
   lockFile?: string | undefined;
 
+  /**
+   * A token (`lh1.…`) with the grant `owner:pool/<pool>/<name>`, or `{ file }` with such a token; or files of an own authority, `{ ca, cert, key }`. At every process of
+   * the pool, and at its Managers.
+   *
+   * @default the token of the environment; without one plain TCP
+   */
+  tls?: Tls | undefined;
+
   /** How long to try before giving up. @default 30_000 */
   timeoutMs?: number | undefined;
 
@@ -139,6 +150,7 @@ export const JOIN_POOL_OPTIONS: OptionTable<JoinPoolOptions, 'insecure' | 'timeo
   insecure: or(false, is.flag),
   load: optional(is.callback(), '0'),
   lockFile: optional(is.string),
+  tls: TLS_ROW,
   timeoutMs: or(TIMEOUT_MS, is.timeLimit),
   signal: optional(is.signal),
   logger: or(warnings, is.logger, LOGGER_WORDS),
@@ -149,7 +161,7 @@ export const JOIN_POOL_OPTIONS: OptionTable<JoinPoolOptions, 'insecure' | 'timeo
  *
  * @throws {InvalidArgumentError} before anything has started
  * @throws {UnavailableError} MANAGERS_UNREACHABLE if none answers in time, with the result of each address
- * @throws {RefusedError} if the Manager refuses
+ * @throws {RefusedError} if the Manager refuses; NOT_ALLOWED if the own token does not grant this name
  * @throws {RefusedError} MANAGERS_DISAGREE if Managers of the list lead different logs
  * @throws {InUseError} LOCKED if the process that has `lockFile` still lives
  * @throws {InvalidArgumentError} UNFIT_LOCK_FILE if a lock on that file would prove nothing
@@ -166,11 +178,15 @@ export async function joinPool(options: JoinPoolOptions): Promise<PoolOwner> {
     onBackwards: (ms) => logger.error('the clock went back; what is held is dropped and taken anew', { ms }),
   });
 
+  const secure = secureSocketsOf(resolved, runtime.wallMs());
+  if (secure !== undefined) checkOwnRole({ module: 'pool', group: pool }, 'owner', name, secure.own);
   const startedAt = runtime.now();
   await using opening = new AsyncDisposableStack();
   const addresses = opening.use(await resolveAddresses(options.managers, runtime, logger));
   const waitMs = Math.min(timeoutMs, LOCK_WAIT_MS);
-  const death = opening.use(await proveDeath({ lockFile, addresses, runtime, logger, waitMs, signal }));
+  const death = opening.use(
+    await proveDeath({ lockFile, addresses, secure, runtime, logger, waitMs, signal }),
+  );
   let owner: PoolOwner | undefined;
   let closing: Disposable | undefined;
   const onReachable = (): void => owner?.reachable();
@@ -178,16 +194,19 @@ export async function joinPool(options: JoinPoolOptions): Promise<PoolOwner> {
   const signer = newSigner();
   const preface = ({ channel }: Welcome): Prove[] => [prove(signer, pool, channel)];
   const dialer = opening.use(
-    dialManagers({ role: 'owner', preface, runtime, logger, onReachable, onUnreachable }),
+    dialManagers({
+      ...{ role: 'owner', pool, addresses, secure, preface, runtime, logger },
+      ...{ onReachable, onUnreachable },
+    }),
   );
-  const secure = undefined; // Owners take no tokens yet.
   const place = placeOfMoves(rules !== undefined, resolved, addresses.current, secure, logger);
   const carrier =
     rules &&
     place &&
     opening.use(
       await openMoveCarrier({
-        ...{ pool, signer, ...place, runtime, logger, secure, defaultCodec: structuredCodec },
+        ...{ pool, signer, ...place, secure: secureMoves(pool, secure) },
+        ...{ runtime, logger, defaultCodec: structuredCodec },
         ...{ bytesPerSecond: rules.bytesPerSecond, stallTimeoutMs: rules.stallTimeoutMs },
         say: (input) => owner?.hearMove(input),
       }),
