@@ -1,6 +1,6 @@
 /**
  * `npm run fuzz`: bytes that no honest peer would send, through everything that reads bytes from a network:
- * frames and handshakes, the messages of the pool, of quorum, of membership and of rate limits, and the packets of flease. Each input is refused by an error that is meant for
+ * frames and handshakes, the messages of the pool, of quorum, of membership and of rate limits, the packets of flease, and the plain data of objects. Each input is refused by an error that is meant for
  * it, or understood and the same when written and read again; anything else ends the run with the seed and
  * the bytes. What a million of them leave in memory is bounded, and printed.
  */
@@ -57,6 +57,8 @@ await runCommand('npm run fuzz --', async () => {
   const membership = await import(await bundle('leasehold/src/membership/wire/fuzz.ts'));
   /** @type {{ fuzzRatelimit(inputs: number, seed: number): object }} */
   const ratelimit = await import(await bundle('leasehold/src/ratelimit/wire/fuzz.ts'));
+  /** @type {{ fuzzPlainData(inputs: number, seed: number): object }} */
+  const objects = await import(await bundle('leasehold/src/objects/wire/fuzz.ts'));
   const fuzzers = /** @type {const} */ ([
     ['frames', frames.fuzz],
     ['messages', messages.fuzzCodec],
@@ -64,6 +66,7 @@ await runCommand('npm run fuzz --', async () => {
     ['quorum', quorum.fuzzQuorum],
     ['membership', membership.fuzzMembership],
     ['ratelimit', ratelimit.fuzzRatelimit],
+    ['objects', objects.fuzzPlainData],
   ]);
 
   /** @type {Record<string, number>} */
