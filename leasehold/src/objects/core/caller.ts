@@ -29,7 +29,7 @@ import type { Answer, ObjectName, Refusal, ToCaller, ToOwner } from './messages.
 
 /** Where the owner of a position is found at present. */
 export interface Route {
-  /** A link that is open. */
+  /** A link whose greeting was answered (`turns.ts`), and that has not broken. */
   readonly link: string;
   /** The lease number of the row. */
   readonly number: number;

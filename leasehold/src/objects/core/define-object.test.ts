@@ -56,7 +56,7 @@ describe('a definition', () => {
     ],
     [
       'with a call named then',
-      { ...base, calls: { then: () => 1 } },
+      { ...base, calls: Object.fromEntries([['then', () => 1]]) },
       'this name has a meaning in the language',
     ],
     [

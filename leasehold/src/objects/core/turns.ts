@@ -18,7 +18,8 @@
  *  2. *On two owners.* The state and the results move together, as they were between two turns. A frame that reaches an owner whose tenure began after the
  *     frame's number is refused, so a late frame cannot run after the key has left and come back.
  *  3. *After a loss.* The new owner has neither the changes nor the result. A repetition whose caller knows of the loss is answered as unknown, unless the call is idempotent.
- *  4. *Late frames.* A caller that has a new link repeats calls there; the greeting of the new link silences the earlier one, and its frames that wait.
+ *  4. *Late frames.* A caller that has a new link repeats calls there; the greeting of the new link silences the earlier one, and its frames that wait. Greetings are
+ *     numbered, and answered before the first call is sent: a greeting that is late itself has no calls behind it, and silences no later link.
  *
  * **Why every frame is answered**, unless its link breaks: each way out of the picture sends. A turn whose memory was dropped or whose lease lapsed says
  * `uncertain`, and the caller repeats the call.
@@ -115,6 +116,7 @@ export interface TurnEnd {
 
 export type TurnsEffect<Slot> =
   | { readonly do: 'send'; readonly link: string; readonly message: ToCaller }
+  | { readonly do: 'welcome'; readonly link: string }
   | { readonly do: 'run'; readonly turn: Turn<Slot> }
   | { readonly do: 'abort'; readonly turn: Turn<Slot>; readonly why: AbortReason }
   | { readonly do: 'evict'; readonly slot: Slot; readonly name: ObjectName };
@@ -170,7 +172,7 @@ export class Turns<Slot> {
   readonly #seats = new Map<Hash, Seat<Slot>>();
   readonly #due = new DueQueue<Waiting | Running<Slot> | ObjectRecord<Slot>>();
   readonly #callerOf = new Map<string, string>();
-  readonly #linkOf = new Map<string, string>();
+  readonly #linkOf = new Map<string, { readonly link: string; readonly nth: number }>();
   #effects: TurnsEffect<Slot>[] = [];
   readonly #sizes = new Map<string, number>();
   #floor = 0;
@@ -190,19 +192,26 @@ export class Turns<Slot> {
     return this.#sizes.get(kind) ?? 0;
   }
 
-  /** A caller has opened a link. What it sent on an earlier one is not heard any more. */
-  greet(_now: Instant, link: string, caller: string): readonly TurnsEffect<Slot>[] {
+  /**
+   * A caller has opened a link, its `nth`. Calls may follow once the greeting is answered (`welcome`). What the caller sent on an earlier link is not
+   * heard any more; and a greeting that a later one has overtaken is not answered.
+   */
+  greet(_now: Instant, link: string, caller: string, nth: number): readonly TurnsEffect<Slot>[] {
     const earlier = this.#linkOf.get(caller);
-    if (earlier !== undefined) this.#callerOf.delete(earlier);
-    this.#linkOf.set(caller, link);
+    if (earlier !== undefined) {
+      if (nth < earlier.nth) return this.#take();
+      this.#callerOf.delete(earlier.link);
+    }
+    this.#linkOf.set(caller, { link, nth });
     this.#callerOf.set(link, caller);
+    this.#effects.push({ do: 'welcome', link });
     return this.#take();
   }
 
   linkBroken(_now: Instant, link: string): readonly TurnsEffect<Slot>[] {
     const caller = this.#callerOf.get(link);
     this.#callerOf.delete(link);
-    if (caller !== undefined && this.#linkOf.get(caller) === link) this.#linkOf.delete(caller);
+    if (caller !== undefined && this.#linkOf.get(caller)?.link === link) this.#linkOf.delete(caller);
     return this.#take();
   }
 
@@ -403,7 +412,8 @@ export class Turns<Slot> {
   }
 
   /** The kept result, if the call ran; `unknown`, if it may have run; undefined, if it must run. */
-  #whyNotAgain(record: ObjectRecord<Slot> | undefined, { frame, caller }: Waiting): ToCaller | undefined {
+  #whyNotAgain(record: ObjectRecord<Slot> | undefined, waiting: Waiting): ToCaller | undefined {
+    const { frame, caller } = waiting;
     const { counter } = frame;
     const answer = record?.results.find(caller, counter);
     if (answer !== undefined) return { do: 'reply', counter, answer };

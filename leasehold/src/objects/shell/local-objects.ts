@@ -164,7 +164,7 @@ class LocalHandle implements LocalObjects {
       core: this.#caller,
       execute: (effect) => this.#executeCaller(effect),
     });
-    this.#turnsDriver.input((now) => this.#turns.greet(now, LINK, CALLER));
+    this.#turnsDriver.input((now) => this.#turns.greet(now, LINK, CALLER, 1));
   }
 
   get closed(): Promise<LeaseholdError | undefined> {
@@ -243,6 +243,8 @@ class LocalHandle implements LocalObjects {
         this.#callerDriver.input((now) => this.#caller.receive(now, LINK, message));
         break;
       }
+      case 'welcome':
+        break; // The one link is open from the beginning.
       case 'run':
         this.#run(effect.turn);
         break;
