@@ -39,12 +39,14 @@ export interface ReadContext<State> extends Omit<ObjectContext<State>, 'state' |
   readonly state: Readonly<State>;
 }
 
+/** Functions that callers call by name. The first parameter is the object; callers pass the others. */
 // biome-ignore lint/suspicious/noExplicitAny: arguments are inferred from each handler
 export type Handlers<Context> = Record<string, (object: Context, ...args: any[]) => unknown>;
 
 /** How an object came to be in memory: for the first time, or from what was saved. */
 export type Loaded = 'new' | 'stored';
 
+/** What {@link defineObject} takes. */
 export interface ObjectDefinition<State, Calls, Reads> {
   /** Of 1 to 64 characters; the same for all servers and versions. */
   readonly name: string;
@@ -75,6 +77,7 @@ export interface ObjectKind<State, Calls, Reads> {
   readonly [phantom]?: { state: State; calls: Calls; reads: Reads };
 }
 
+/** A kind, whatever its state and calls. */
 // biome-ignore lint/suspicious/noExplicitAny: any kind whatsoever
 export type AnyKind = ObjectKind<any, any, any>;
 
@@ -90,6 +93,7 @@ export type Remote<K> =
     ? { readonly [N in keyof Calls]: Asked<Calls[N]> } & { readonly [N in keyof Reads]: Asked<Reads[N]> }
     : never;
 
+/** For the calls of what `get` returns. */
 export interface ObjectCallOptions {
   /** Until the answer, in milliseconds; Infinity: no limit. Within a turn at most what is left to that turn. @default 10_000 */
   timeoutMs?: number | undefined;

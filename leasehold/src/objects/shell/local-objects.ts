@@ -33,6 +33,7 @@ import { ObjectSlot } from './object-slot.ts';
 import { type AskedCall, RemoteObjects } from './remote-objects.ts';
 import { type SlotTurn, TurnRunner } from './turn-runner.ts';
 
+/** What {@link localObjects} takes. */
 export interface LocalObjectsOptions {
   /** The kinds whose objects can be called. */
   kinds: readonly AnyKind[];
