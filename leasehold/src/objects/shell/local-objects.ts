@@ -204,18 +204,18 @@ class LocalHandle implements LocalObjects {
       const now = this.#runtime.now();
       const ownUntil = later(now, call.timeoutMs);
       const until: Instant = within === undefined ? ownUntil : earliest(ownUntil, within.until);
-      const { signal, ...rest } = call;
       const through = within?.through ?? [];
       const settled = (): void => {
         giveUp[Symbol.dispose]();
         this.#unsettled.delete(request);
       };
       const request: LocalRequest = {
-        ...{ ...rest, through, until, signal },
+        ...call,
+        ...{ through, until },
         resolve: (value) => (settled(), resolve(value)),
         reject: (error) => (settled(), reject(error)),
       };
-      const giveUp = onAbort(signal, () =>
+      const giveUp = onAbort(call.signal, () =>
         this.#callerDriver.input((at) => this.#caller.cancel(at, request)),
       );
       this.#unsettled.add(request);

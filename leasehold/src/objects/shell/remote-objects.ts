@@ -4,7 +4,13 @@ import { keyHash } from '../../runtime/keys/hash.ts';
 import type { Hash } from '../../runtime/keys/position.ts';
 import { invalidKey } from '../../runtime/errors.ts';
 import * as is from '../../runtime/option-kinds.ts';
-import { type OptionTable, optional, or, resolveOptions } from '../../runtime/option-table.ts';
+import {
+  type OptionTable,
+  optional,
+  or,
+  type ResolvedOptions,
+  resolveOptions,
+} from '../../runtime/option-table.ts';
 import { definitionOf } from '../core/define-object.ts';
 import type { AnyKind, ObjectCallOptions, Objects, Remote } from '../core/define-object.ts';
 import { encodePlain } from '../wire/plain-data.ts';
@@ -17,6 +23,12 @@ export const OBJECT_CALL_OPTIONS: OptionTable<ObjectCallOptions, 'timeoutMs' | '
   signal: optional(is.signal),
   idempotent: or(false, is.flag),
 };
+
+const USUAL: ResolvedOptions<ObjectCallOptions, 'timeoutMs' | 'idempotent'> = resolveOptions(
+  '',
+  {},
+  OBJECT_CALL_OPTIONS,
+);
 
 /** A call with its arguments as bytes. */
 export interface AskedCall {
@@ -57,15 +69,20 @@ export class RemoteObjects<K extends AnyKind> implements Objects<K> {
     return this.#switchboard.sizeOf(this.#kind);
   }
 
-  get(key: string, options: ObjectCallOptions = {}): Remote<K> {
-    const { timeoutMs, signal, idempotent } = resolveOptions('', options, OBJECT_CALL_OPTIONS);
+  get(key: string, options?: ObjectCallOptions): Remote<K> {
+    const {
+      timeoutMs,
+      signal,
+      idempotent: isIdempotent,
+    } = options === undefined ? USUAL : resolveOptions('', options, OBJECT_CALL_OPTIONS);
     const [kind, position] = [this.#kind, positionOf(key)];
     const remote: Record<string, (...args: readonly unknown[]) => Promise<unknown>> = {};
     for (const { name, isRead } of this.#names)
       remote[name] = async (...given) => {
         const args = encodePlain('args', given);
-        const to = { kind, key, position, name, isRead, args };
-        return this.#switchboard.ask({ ...to, timeoutMs, signal, isIdempotent: idempotent });
+        return this.#switchboard.ask({
+          ...{ kind, key, position, name, isRead, args, timeoutMs, signal, isIdempotent },
+        });
       };
     return Object.freeze(remote) as Remote<K>;
   }

@@ -34,28 +34,21 @@ export interface TurnSurroundings {
 }
 
 export class TurnRunner {
-  readonly #surroundings: TurnSurroundings;
   readonly #definition: CheckedDefinition;
   readonly #turn: SlotTurn;
-  readonly #over = new AbortController();
+  readonly #stop = new Stop();
   readonly #context: TurnContext;
   #isDeleted = false;
 
   constructor(surroundings: TurnSurroundings, definition: CheckedDefinition, turn: SlotTurn) {
-    this.#surroundings = surroundings;
     this.#definition = definition;
     this.#turn = turn;
-    this.#context = new TurnContext(
-      turn,
-      this.#over.signal,
-      this.#surroundings,
-      () => (this.#isDeleted = true),
-    );
+    this.#context = new TurnContext(turn, this.#stop, surroundings, () => (this.#isDeleted = true));
   }
 
   /** The handler is asked to stop. The turn goes on until the handler does. */
   abort(why: AbortReason): void {
-    this.#over.abort(new DOMException(REASONS[why], 'AbortError'));
+    this.#stop.abort(why);
   }
 
   /** Never rejects. */
@@ -121,6 +114,49 @@ const REASONS: Readonly<Record<AbortReason, string>> = {
   closed: 'the objects are being closed',
 };
 
+/** A signal that is made when a handler first looks at it: most never do, and a signal costs as much as the rest of a turn. */
+class Stop {
+  #controller: AbortController | undefined;
+  #why: AbortReason | undefined;
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#why !== undefined) this.abort(this.#why);
+    }
+    return this.#controller.signal;
+  }
+
+  abort(why: AbortReason): void {
+    this.#why ??= why;
+    this.#controller?.abort(new DOMException(REASONS[this.#why], 'AbortError'));
+  }
+}
+
+class HeldTurn implements HeldObject {
+  readonly key: string;
+  readonly number: number;
+  readonly #turn: SlotTurn;
+  readonly #stop: Stop;
+  readonly #surroundings: TurnSurroundings;
+
+  constructor(turn: SlotTurn, stop: Stop, surroundings: TurnSurroundings) {
+    this.key = turn.key;
+    this.number = turn.number;
+    this.#turn = turn;
+    this.#stop = stop;
+    this.#surroundings = surroundings;
+  }
+
+  get signal(): AbortSignal {
+    return this.#stop.signal;
+  }
+
+  isHeld(): boolean {
+    return this.#surroundings.isHeld(this.#turn);
+  }
+}
+
 class TurnContext implements ObjectContext<unknown> {
   readonly key: string;
   readonly held: HeldObject;
@@ -129,10 +165,9 @@ class TurnContext implements ObjectContext<unknown> {
   readonly #onDelete: () => void;
   #isOver = false;
 
-  constructor(turn: SlotTurn, signal: AbortSignal, surroundings: TurnSurroundings, onDelete: () => void) {
-    const { key, number } = turn;
-    this.key = key;
-    this.held = Object.freeze({ key, number, signal, isHeld: () => surroundings.isHeld(turn) });
+  constructor(turn: SlotTurn, stop: Stop, surroundings: TurnSurroundings, onDelete: () => void) {
+    this.key = turn.key;
+    this.held = new HeldTurn(turn, stop, surroundings);
     this.#turn = turn;
     this.#surroundings = surroundings;
     this.#onDelete = onDelete;
