@@ -26,6 +26,9 @@ import { CONNECT_QUORUM_OPTIONS } from '../leasehold/src/quorum/shell/connect-qu
 import { START_REPLICA_OPTIONS } from '../leasehold/src/quorum/shell/start-replica.ts';
 import { JOIN_LIMITS_IN_GROUP_OPTIONS } from '../leasehold/src/ratelimit/shell/limits-in-group.ts';
 import { JOIN_LIMITS_ON_POOL_OPTIONS } from '../leasehold/src/ratelimit/shell/limits-on-pool.ts';
+import { DEFINE_OBJECT_OPTIONS } from '../leasehold/src/objects/core/define-object.ts';
+import { LOCAL_OBJECTS_OPTIONS } from '../leasehold/src/objects/shell/local-objects.ts';
+import { OBJECT_CALL_OPTIONS } from '../leasehold/src/objects/shell/remote-objects.ts';
 import { RATELIMIT_OPTIONS } from '../leasehold/src/ratelimit/shell/ratelimit.ts';
 import { SPREAD_OPTIONS } from '../leasehold/src/ratelimit/shell/spread/spread-options.ts';
 import { ETCD_OPTIONS, ETCD_STORE_OPTIONS } from '../leasehold/src/pool/shell/manager/etcd-options.ts';
@@ -252,6 +255,9 @@ describe('docs/options.md', () => {
       'joinLimits in a group',
       [['leasehold/src/ratelimit/shell/limits-in-group.ts', 'JoinLimitsInGroupOptions']],
     ],
+    ['defineObject', [['leasehold/src/objects/core/define-object.ts', 'ObjectDefinition']]],
+    ['localObjects', [['leasehold/src/objects/shell/local-objects.ts', 'LocalObjectsOptions']]],
+    ['A call of an object', [['leasehold/src/objects/core/define-object.ts', 'ObjectCallOptions']]],
   ] as const)('has every option of %s, and no other', (heading, interfaces) => {
     const handles = sourceAt('leasehold/src/runtime/handle.ts');
     const declared = interfaces.flatMap(([path, name]) => allOptionsOf(sourceAt(path), name, handles));
@@ -284,6 +290,9 @@ describe('docs/options.md', () => {
     ['joinGroup', JOIN_GROUP_OPTIONS],
     ['etcd of joinGroup', GROUP_ETCD_OPTIONS],
     ['connectGroup', CONNECT_GROUP_OPTIONS],
+    ['defineObject', DEFINE_OBJECT_OPTIONS],
+    ['localObjects', LOCAL_OBJECTS_OPTIONS],
+    ['A call of an object', OBJECT_CALL_OPTIONS],
   ] as const)(
     'has the default and the rule of each option of %s, as its table in the source has them',
     (heading, table) => {
