@@ -20,8 +20,10 @@ export const sticky: Policy = {
     const note = (incarnation: string, span: { readonly start: bigint; readonly end: bigint }): void => {
       width.set(incarnation, (width.get(incarnation) ?? 0n) + (span.end - span.start));
     };
-    const stays = ({ owner }: { readonly owner: string | undefined }): boolean =>
-      owner !== undefined && (byIncarnation.get(owner)?.intent ?? 'draining') !== 'draining';
+    const stays = ({ owner }: { readonly owner: string | undefined }): boolean => {
+      const member = owner === undefined ? undefined : byIncarnation.get(owner);
+      return member !== undefined && member.intent !== 'draining'; // An owner that moves nothing states no intent.
+    };
     for (const row of rows) if (row.owner !== undefined && stays(row)) note(row.owner, row);
     const placements: Placement[] = [];
     for (const row of rows) {
