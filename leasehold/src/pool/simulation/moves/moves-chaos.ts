@@ -25,11 +25,12 @@ export class MovesChaos {
   readonly #members: MemberFaults;
   readonly #leaders: LeaderFaults;
   readonly #isClean: boolean;
+  readonly #wishes: Wishes;
 
   constructor(seed: number, trace: boolean) {
     const dice = new Random(seed).fork('moves chaos');
     this.#isClean = dice.chance(0.35);
-    this.pool = drawMovesWorld(dice, seed, trace, this.#isClean);
+    [this.pool, this.#wishes] = drawMovesWorld(dice, seed, trace, this.#isClean);
     this.#fate = new Fate(this.pool, dice);
     this.#members = new MemberFaults(this.#fate, ['pool']);
     this.#leaders = new LeaderFaults(this.#fate, this.#members);
@@ -79,7 +80,7 @@ export class MovesChaos {
       pool.world.after(dice.between(0, 60), () => pool.carrierOf(node)?.drain(this.#drainMs));
     };
     this.#fate.every(0.5, () => {
-      pool.wishes.epoch += 1;
+      this.#wishes.epoch += 1;
     });
     this.#fate.every(0.9, () => this.#drain());
     this.#fate.every(2, () => this.#overlap());
@@ -290,7 +291,7 @@ export class MovesChaos {
   #heal(): void {
     const { pool } = this;
     this.#fate.stop();
-    pool.wishes.epoch = 0;
+    this.#wishes.epoch = 0;
     pool.heal();
     pool.transfers.heal();
     pool.transfers.setFaults({ lossChance: 0, duplicateChance: 0, slowChance: 0, delayMs: [1, 5] });
@@ -335,7 +336,12 @@ export class MovesChaos {
   }
 }
 
-function drawMovesWorld(dice: Random, seed: number, trace: boolean, isClean: boolean): MovesWorld {
+function drawMovesWorld(
+  dice: Random,
+  seed: number,
+  trace: boolean,
+  isClean: boolean,
+): readonly [MovesWorld, Wishes] {
   const leaseMs = dice.between(1_500, 4_000);
   const drawn = drawDurations(dice, leaseMs, { leaderLeaseShare: isClean ? 0.5 : 1 });
   const { durations } = drawn;
@@ -344,11 +350,13 @@ function drawMovesWorld(dice: Random, seed: number, trace: boolean, isClean: boo
   const isLossy = dice.chance(0.6);
   const virtualNodes = dice.pick([1, 2, 2, 4]);
   const loss = dice.between(0, isClean ? 0.04 : dice.pick([0.1, 0.25]));
-  return new MovesWorld(
+  const managers = dice.pick([2, 2, 3]);
+  const wishes = new Wishes(dice.pick([8, 16]));
+  const pool = new MovesWorld(
     {
-      ...{ seed, trace, durations, managers: dice.pick([2, 2, 3]) },
+      ...{ seed, trace, durations, managers },
       policy: consistentHashing({ virtualNodes }),
-      movesPolicy: new Wishes(dice.pick([8, 16])),
+      movesPolicy: wishes,
       quietAfterMs: dice.pick([0, 0.2 * leaseMs]),
       leaderKeyMs: leaderLeaseMs * dice.between(1, isClean ? 1.15 : 1.3),
       sweepMs: leaderLeaseMs * dice.between(0.01, 0.2),
@@ -376,4 +384,5 @@ function drawMovesWorld(dice: Random, seed: number, trace: boolean, isClean: boo
     },
     dice.fork('moves world'),
   );
+  return [pool, wishes];
 }
