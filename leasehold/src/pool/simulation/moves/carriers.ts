@@ -6,6 +6,7 @@
 import { type LinkFaults, Network } from '../../../sim/network.ts';
 import type { Random } from '../../../sim/random.ts';
 import type { World } from '../../../sim/world.ts';
+import type { NumberedSpan } from '../../core/messages.ts';
 import type { MovableName } from '../../core/moves/seam.ts';
 import type { OwnerEffect } from '../../core/owner/owner.ts';
 import type { CarriedIncarnation, Carrier, OwnerNode } from '../nodes.ts';
@@ -16,6 +17,7 @@ import { KEYS, POSITIONS } from './items.ts';
 export interface CarriersEvents {
   wrote(key: number, version: number | undefined): void;
   told(node: OwnerNode, effect: OwnerEffect): void;
+  tookUp?(node: OwnerNode, spans: readonly NumberedSpan[]): void;
 }
 
 export interface Carried {
@@ -50,6 +52,7 @@ export class Carriers {
             this.#events.wrote(key, version);
           },
           told: (node, effect) => this.#told(node, effect),
+          tookUp: (node, spans) => this.#events.tookUp?.(node, spans),
         },
         one,
         names,

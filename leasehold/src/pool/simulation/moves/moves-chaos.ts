@@ -6,6 +6,7 @@
 
 import { CLOCK_RATE_BOUND } from '../../../runtime/clock-rates.ts';
 import { Random } from '../../../sim/random.ts';
+import type { World } from '../../../sim/world.ts';
 import { consistentHashing } from '../../core/policy/consistent-hashing.ts';
 import { drawDurations } from '../drawn-world.ts';
 import { Fate } from '../fate.ts';
@@ -13,6 +14,7 @@ import { LeaderFaults } from '../leader-faults.ts';
 import { MemberFaults } from '../member-faults.ts';
 import type { OwnerNode } from '../nodes.ts';
 import { MovesWorld } from './moves-world.ts';
+import { unsettled } from './unsettled.ts';
 import { Wishes } from './wishes.ts';
 
 const MOST_OWNERS = 16;
@@ -34,6 +36,10 @@ export class MovesChaos {
     this.#fate = new Fate(this.pool, dice);
     this.#members = new MemberFaults(this.#fate, ['pool']);
     this.#leaders = new LeaderFaults(this.#fate, this.#members);
+  }
+
+  get world(): World {
+    return this.pool.world;
   }
 
   run(): void {
@@ -312,22 +318,13 @@ export class MovesChaos {
   /** What is not as it should be, in a sentence. */
   #isUnsettled(): string | undefined {
     const { pool } = this;
-    const { rows, members } = pool.checker.replayed.pool('pool');
-    const names = new Set([...members.values()].map(({ name }) => name));
-    if (this.#isClean && names.size < members.size) return 'two members have one name';
-    for (const { start, owner } of rows) {
-      const node = pool.owners.find(({ incarnation, lives }) => lives && incarnation === owner);
-      if (node === undefined || node.left) return `${owner ?? 'nobody'} has keys, and does not live`;
-      if (node.check(start) === undefined)
-        return `${node.incarnation} does not serve its keys: ${node.core?.pieceAt(Number(start >> 32n), Number(start & 0xffffffffn))?.phase}`;
-    }
-    for (const node of pool.owners) {
-      if (!node.lives || node.left) continue;
-      if ((node.core?.movesUnderway ?? 0) > 0) return `${node.incarnation} keeps tickets`;
-      if (node.leaving) return `${node.incarnation} wanted to leave, and has not left`;
-      if (this.#drainsForEver(node)) return `${node.incarnation} drains for ever`;
-    }
-    return undefined;
+    const table = pool.checker.replayed.pool('pool');
+    const names = new Set([...table.members.values()].map(({ name }) => name));
+    if (this.#isClean && names.size < table.members.size) return 'two members have one name';
+    const why = unsettled(table, pool.owners);
+    if (why !== undefined) return why;
+    const forEver = pool.owners.find((node) => node.lives && !node.left && this.#drainsForEver(node));
+    return forEver && `${forEver.incarnation} drains for ever`;
   }
 
   /** In a clean world every owner can take the keys of every other one. */

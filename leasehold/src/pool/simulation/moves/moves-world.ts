@@ -40,6 +40,7 @@ export class MovesWorld extends PoolWorld {
     this.#carriers = new Carriers(this.world, options.transferLinks, {
       wrote: (key, version) => this.check.wrote(key, version),
       told: (node, effect) => this.#told(node, effect),
+      tookUp: (node, spans) => this.check.tookUp(node, spans),
     });
     this.check = new MovesCheck(
       this.world,
