@@ -25,7 +25,7 @@ export class Directions implements Policy {
   place(input: Parameters<Policy['place']>[0]): readonly Placement[] {
     const placements = this.#directions.reduce(
       (before, one) => redirected(before, one, input.members),
-      sticky.place(input),
+      sticky.place({ ...input, balance: undefined }),
     );
     return this.joins ? joined(placements) : placements;
   }
