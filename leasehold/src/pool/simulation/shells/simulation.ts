@@ -6,6 +6,7 @@ import {
   type Simulation,
   type SimulationOptions,
 } from '../../../sim/simulation.ts';
+import { ITEM_PROMISES } from './items-ledger.ts';
 import { PROMISES } from './ledger.ts';
 import { mutants } from './mutants.ts';
 import { ShellsChaos } from './shells-chaos.ts';
@@ -24,7 +25,7 @@ export const simulation: Omit<Simulation, 'run'> & {
   run(seed: number, options: SimulationOptions): Promise<SeedOutcome>;
 } = {
   name: 'pool-shells',
-  promises: PROMISES,
+  promises: [...PROMISES, ...ITEM_PROMISES],
   run(seed, { trace }): Promise<SeedOutcome> {
     const chaos = new ShellsChaos(seed, trace);
     return outcomeOfAsync(chaos.pool.world, seed, () => chaos.run());
