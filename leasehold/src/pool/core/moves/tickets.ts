@@ -17,14 +17,7 @@
 
 import { type Instant, later, soonest } from '../../../runtime/time.ts';
 import type { Session } from '../manager/session.ts';
-import type {
-  Expected,
-  Handed,
-  MoveOrder,
-  Receiving,
-  Report,
-  TicketSpan,
-} from '../messages.ts';
+import type { Expected, Handed, MoveOrder, Receiving, Report, TicketSpan } from '../messages.ts';
 import { covers, partsWithin } from '../spans.ts';
 import { intentOf, isToBeEmpty } from '../manager/intent.ts';
 import { latestByName } from '../manager/namesakes.ts';
