@@ -278,8 +278,8 @@ export class ShellOwner {
       if (found !== undefined) ledger.remembers(keyHash(held.key), incarnation, found);
     }
     await pause(runtime, workMs, held.signal);
-    state.flushed.delete(work.position);
     if (moving !== undefined && held.isHeld()) {
+      state.flushed.delete(work.position);
       const version = runtime.random() < 0.2 ? undefined : moving.items.nextVersion();
       state.items.set(work.position, version);
       moving.items.wrote(work.position, version);
