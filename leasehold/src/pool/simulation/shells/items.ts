@@ -14,6 +14,8 @@ const codec: ItemCodec<Entry> = {
 
 export class Items implements Movable<Entry> {
   readonly codec: ItemCodec<Entry> = codec;
+  /** Told when another owner has keys. */
+  onMoved: ((keys: RangeSet) => void) | undefined;
   readonly #versions = new Map<Hash, number>();
   /** Of each move under way, what was touched since it was last asked. */
   readonly #touched = new Set<{ readonly keys: RangeSet; readonly positions: Set<Hash> }>();
@@ -56,7 +58,9 @@ export class Items implements Movable<Entry> {
 
   done(keys: RangeSet, moved: boolean): void {
     for (const noted of this.#touched) if (!noted.keys.intersect(keys).isEmpty) this.#touched.delete(noted);
-    if (moved) this.forget(keys);
+    if (!moved) return;
+    this.forget(keys);
+    this.onMoved?.(keys);
   }
 
   stage(_: RangeSet): Stage<Entry> {

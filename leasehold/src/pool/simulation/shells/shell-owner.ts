@@ -187,6 +187,7 @@ export class ShellOwner {
         else serving.set(position, to);
       }
     };
+    items.onMoved = (keys) => note(keys, undefined);
     const load = async (ranges: RangeSet): Promise<void> => {
       note(ranges, 'loading');
       await pause(runtime, upcallMs);

@@ -16,6 +16,8 @@ import { Ledger } from './ledger.ts';
 import { ShellOwner, type ShellMoving } from './shell-owner.ts';
 
 const KEYS = ['alice', 'bob', 'carol', 'dave'];
+/** Where keys move, in ranges: enough that most ranges have one. */
+const KEYS_THAT_MOVE = [...KEYS, 'erin', 'frank', 'grace', 'heidi', 'ivan', 'judy'];
 
 export class ShellsChaos {
   readonly pool: PoolWorld;
@@ -67,7 +69,10 @@ export class ShellsChaos {
       drainTimeoutMs: this.#leaseMs,
     });
     if (rules === undefined) throw new Error('moves are on');
-    const items = new ItemsLedger(world, KEYS.map(keyHash));
+    const items = new ItemsLedger(
+      world,
+      KEYS_THAT_MOVE.map((key) => keyHash(key)),
+    );
     log.onCommit = (batch) => items.committed(batch);
     return { lines: new SimulatedLines({ world, delayMs: moves.between(0.5, 20) }), rules, items };
   }
@@ -109,6 +114,10 @@ export class ShellsChaos {
     pool.world.count('events', pool.world.events);
   }
 
+  get #keys(): readonly string[] {
+    return this.#moving === undefined ? KEYS : KEYS_THAT_MOVE;
+  }
+
   #settled(): void {
     const { world } = this.pool;
     for (const owner of this.#owners) {
@@ -116,7 +125,7 @@ export class ShellsChaos {
       if (since !== undefined && world.trueMs - since > 2 * this.#leaseMs)
         throw world.broken('answered', `${owner.process.name} waits for a call since ${since.toFixed(0)}`);
     }
-    for (const key of KEYS) {
+    for (const key of this.#keys) {
       const serving = this.#owners.filter((owner) => owner.serves(key)).map(({ process }) => process.name);
       if (serving.length !== 1)
         throw world.broken('answered', `${key} is served by ${serving.join(' and ') || 'nobody'}`);
@@ -128,7 +137,7 @@ export class ShellsChaos {
     const owner = new ShellOwner(this.pool.dependencies, {
       ...{ name: `server-${this.#owners.length + 1}`, clock: this.pool.clock(), lateMs: this.#lateMs },
       ...{
-        keys: KEYS,
+        keys: this.#keys,
         ledger: this.#ledger,
         workMs: this.#leases(0.05, 0.6),
         idleMs: this.#leases(0.02, 0.2),

@@ -19,6 +19,15 @@ const FLOORS: Readonly<Record<string, number>> = {
   'upcalls, granted': 5,
   'upcalls, revoked': 3,
   'upcalls, lost': 3,
+  'worlds with moves': 0.4,
+  moves: 1,
+  'keys moved': 1,
+  'items written': 60,
+  'items found': 50,
+  'upcalls, about to depart': 1.5,
+  'upcalls, departing in a stop': 1.5,
+  'upcalls, arrived': 1,
+  drains: 2,
 };
 
 export const simulation: Omit<Simulation, 'run'> & {
