@@ -16,6 +16,8 @@ import { SERVE_STATUS_OPTIONS } from '../leasehold/src/node/service/serve-status
 import { CALL_OPTIONS } from '../leasehold/src/pool/shell/lookup/call-owner.ts';
 import { POOL_OPTIONS } from '../leasehold/src/pool/shell/manager/configuration.ts';
 import { LEASED_MAP_OPTIONS } from '../leasehold/src/pool/shell/state/leased-map-options.ts';
+import { MOVES_OPTIONS } from '../leasehold/src/pool/shell/moves/moves-options.ts';
+import { DRAIN_OPTIONS } from '../leasehold/src/pool/shell/owner/drain.ts';
 import { JOIN_POOL_OPTIONS } from '../leasehold/src/pool/shell/owner/join-pool.ts';
 import { CONNECT_LOOKUP_OPTIONS } from '../leasehold/src/pool/shell/lookup/connect-lookup.ts';
 import { RECOVERY_OPTIONS } from '../leasehold/src/pool/shell/manager/recover.ts';
@@ -182,6 +184,8 @@ describe('docs/options.md', () => {
   const shell = 'leasehold/src/pool/shell';
   it.each([
     ['joinPool', [[`${shell}/owner/join-pool.ts`, 'JoinPoolOptions']]],
+    ['moves of joinPool', [[`${shell}/moves/moves-options.ts`, 'MovesOptions']]],
+    ['owner.drain', [[`${shell}/owner/drain.ts`, 'DrainOptions']]],
     ['connectLookup', [[`${shell}/lookup/connect-lookup.ts`, 'ConnectLookupOptions']]],
     ['owner.leasedMap', [[`${shell}/state/leased-map-options.ts`, 'LeasedMapOptions']]],
     ['lookup.call', [[`${shell}/lookup/call-owner.ts`, 'LookupCallOptions']]],
@@ -257,6 +261,8 @@ describe('docs/options.md', () => {
 
   it.each([
     ['joinPool', JOIN_POOL_OPTIONS],
+    ['moves of joinPool', MOVES_OPTIONS],
+    ['owner.drain', DRAIN_OPTIONS],
     ['connectLookup', CONNECT_LOOKUP_OPTIONS],
     ['owner.leasedMap', LEASED_MAP_OPTIONS],
     ['lookup.call', CALL_OPTIONS],

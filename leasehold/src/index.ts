@@ -38,6 +38,9 @@ export { metricsText } from './node/service/merged-metrics.ts';
 export type { ServeStatusOptions, StatusServer } from './node/service/serve-status.ts';
 export type {
   ConnectLookupOptions,
+  DrainOptions,
+  DrainProgress,
+  DrainResult,
   FoundOwner,
   GuardOptions,
   HeldKey,

@@ -37,6 +37,7 @@ export type {
 } from './pool/shell/service/answers.ts';
 export type { Gap, LoggedEvent } from './pool/shell/service/event-log.ts';
 export type { ExplainAnswer, KeyAnswer } from './pool/shell/service/explain.ts';
+export type { MoveAnswer, MoverAnswer, MovesAnswer, OrderAnswer } from './pool/shell/service/moves-answer.ts';
 export { READERS } from './quorum/shell/readers-status.ts';
 export { printable, printableAll, printableJson } from './runtime/printable.ts';
 export { dateIn } from './node/date.ts';

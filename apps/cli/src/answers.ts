@@ -12,6 +12,9 @@ export interface StatusAnswer extends ManagerStatus, StatusHead {}
 
 export type {
   LookupsAnswer,
+  MoverAnswer,
+  MovesAnswer,
+  OrderAnswer,
   OwnerAnswer,
   OwnersAnswer,
   PoolAnswer,

@@ -15,6 +15,7 @@ export { PAPER_DURATIONS, type PoolDurations } from './core/options.ts';
 export type { ManagerConfiguration, PoolConfiguration } from './shell/manager/configuration.ts';
 export type { QuorumCell, QuorumStore } from './shell/manager/quorum-store.ts';
 export type { FleaseGroup, FleaseStore } from './shell/manager/flease-store.ts';
+export type { Order } from './shell/manager/order-owner.ts';
 export type { PoolManager } from './shell/manager/pool-manager.ts';
 export {
   type Counters,

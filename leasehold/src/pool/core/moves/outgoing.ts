@@ -182,13 +182,13 @@ export class Outgoing {
     return [{ do: 'freeze', ticket }];
   }
 
-  #hand({ order, phase, digest }: Departure, acknowledged: string): MoveEffect[] {
+  #hand({ order, phase, bytes, digest }: Departure, acknowledged: string): MoveEffect[] {
     const { ticket, start, end, number, to } = order;
     if (phase !== 'frozen' || digest === undefined || acknowledged !== digest) return [];
     this.#holdings.goOut(ticket, 'frozen', 'handed');
     this.#departures.delete(ticket);
     this.#over.set(ticket, { ticket, start, end, number });
-    this.#words.set(ticket, { ticket, start, end, number, to, digest });
+    this.#words.set(ticket, { ticket, start, end, number, to, bytes, digest });
     this.#isNews = true;
     return [{ do: 'handed', ticket }];
   }

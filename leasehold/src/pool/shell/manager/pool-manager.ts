@@ -54,6 +54,7 @@ import {
 import { closed } from '../errors.ts';
 import { waitWithin } from '../../../runtime/wait-within.ts';
 import { ManagerWatch } from './manager-watch.ts';
+import { type Order, orderOwner } from './order-owner.ts';
 import { removePool } from './remove-pool.ts';
 import { StepDown } from './step-down.ts';
 import { type KnownPools, namingPools } from './unknown-pools.ts';
@@ -160,6 +161,7 @@ export class PoolManager implements Handle<ManagerStatus> {
       self: () => ({ id, address: advertised, http: advertisedHttp(advertised, this.#served) }),
       stepDown: () => this.stepDown(),
       removePool: (pool) => this.removePool(pool),
+      order: (pool, order) => this.#order(pool, order),
       standsBySince: () => this.#standsBySince,
       configuration: () => this.#configuration,
       process: () => this.#usage.usage(),
@@ -341,6 +343,27 @@ export class PoolManager implements Handle<ManagerStatus> {
     });
     if (isRemoved) this.#around.logger.info('a pool was removed', { pool });
     return isRemoved;
+  }
+
+  /**
+   * Orders what becomes of the keys of one owner: a drain hands them over with their state, and the owner stays without keys, until `uncordon`. Resolves
+   * when the order is in the log, so it survives a change of the leader. It ends with the process of the owner.
+   *
+   * @throws {RefusedError} if the pool has no owner of that name, or its keys do not move with their state; then nothing was changed
+   * @throws {UnavailableError} if this Manager does not lead, or is deposed before the outcome of the write is known
+   * @throws {ClosedError} if the Manager is closed meanwhile
+   */
+  async order(pool: string, order: Order): Promise<void> {
+    await this.#order(pool, order);
+  }
+
+  async #order(pool: string, order: Order): Promise<string> {
+    const incarnation = await orderOwner(pool, order, {
+      ...{ core: this.#core, driver: this.#driver, until: (isSo) => this.#until(isSo) },
+      leader: () => this.#leader?.name,
+    });
+    this.#around.logger.info('an owner was given an order', { pool, ...order });
+    return incarnation;
   }
 
   /**

@@ -6,7 +6,7 @@ import { RangeSet } from '../../../runtime/keys/range-set.ts';
 import {
   CarrierBench,
   type CarrierBenchOptions,
-  MapState,
+  type MapState,
   TICKET,
   WHOLE,
 } from '../../simulation/moves/carrier-bench.ts';

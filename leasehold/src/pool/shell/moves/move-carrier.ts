@@ -9,7 +9,7 @@
  * fail, and the next ticket has all names.
  */
 
-import { InvalidArgumentError } from '../../../runtime/errors.ts';
+import { invalidOption } from '../../../runtime/errors.ts';
 import { RangeSet } from '../../../runtime/keys/range-set.ts';
 import type { Span } from '../../../runtime/keys/range.ts';
 import type { Logger } from '../../../runtime/logger.ts';
@@ -91,23 +91,13 @@ export class MoveCarrier implements KeyCarrier {
 
   movable<Item>(name: string, state: Movable<Item>): void {
     if (this.#states.has(name))
-      throw new InvalidArgumentError(
-        'NAME_IN_USE',
-        `state named ${name} moves already: give each state its own name`,
-        {
-          module: 'pool',
-          details: { name },
-        },
+      throw invalidOption(
+        'name',
+        name,
+        'this owner has state of that name: give each state a name of its own',
       );
     if (this.#states.size >= MOST_TICKETS)
-      throw new InvalidArgumentError(
-        'TOO_MANY_NAMES',
-        `${MOST_TICKETS} states move already: put several into one`,
-        {
-          module: 'pool',
-          details: { name },
-        },
-      );
+      throw invalidOption('name', name, `${MOST_TICKETS} states move already: put several into one`);
     const { version = 1, reads = [], codec = this.#given.defaultCodec } = state;
     // What this owner reads goes back to the very state it is of, so the type of its items need not be known here.
     const carried: CarriedState = {

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { router } from '../../../node/http/router.ts';
 import { keyHash } from '../../../runtime/keys/hash.ts';
 import { formatHash } from '../../../runtime/keys/position.ts';
+import { RefusedError } from '../../../runtime/errors.ts';
 import { instant } from '../../../runtime/time.ts';
 import { alone, closed } from '../errors.ts';
 import type { OwnersAnswer, PoolAnswer, PoolSummary, StatusAnswer, TableAnswer } from './answers.ts';
@@ -12,6 +13,7 @@ import {
   apiRoutes,
   keepingNothing,
   type ManagerToLookAt,
+  moving,
   standby,
   threeOwners,
   waiting,
@@ -172,6 +174,96 @@ describe('/v1/manager/step-down', () => {
 
   it('is not there to be looked at', () => {
     expect(get(threeOwners(), '/v1/manager/step-down')).toMatchObject({ status: 405 });
+  });
+});
+
+describe('/v1/pool/{pool}/moves', () => {
+  it('says what is under way, and what the owners that take part have left', () => {
+    const { body } = get(moving(), '/v1/pool/presence/moves');
+    expect(body).toMatchObject({
+      ...{ pool: 'presence', term: 3, canMove: true },
+      moves: [{ ticket: 'm1.3.1', fromName: 'presence-1', toName: 'presence-2', bytes: 1_000 }],
+      owners: [
+        { name: 'presence-1', intent: 'emptying', order: 'emptying', targets: 2, sentBytes: 3_000 },
+        { name: 'presence-2', intent: 'stay', order: null },
+      ],
+    });
+  });
+
+  it('says it of one owner, also of one that takes no part', () => {
+    expect(get(moving(), '/v1/pool/presence/moves?owner=presence-3').body).toMatchObject({
+      ...{ moves: [], owners: [{ name: 'presence-3', movesKeys: null, targets: null }] },
+    });
+  });
+
+  it('is not known to one that stands by', () => {
+    const manager = moving();
+    manager.role = 'standby';
+    expect(get(manager, '/v1/pool/presence/moves').body).toMatchObject({ moves: null, owners: null });
+  });
+});
+
+describe('an order to an owner', () => {
+  const post = async (manager: ManagerToLookAt, url: string): Promise<Got<unknown>> => {
+    const json = (name: string): string | undefined =>
+      name === 'content-type' ? 'application/json' : undefined;
+    const answer = router(apiRoutes(manager.source()))('POST', `/v1/pool/presence/owners/${url}`, json);
+    if (answer.kind === 'stream') throw new Error('it is a stream');
+    const { status, body } = answer.kind === 'promised' ? await answer.answer : answer;
+    return { status, body: JSON.parse(body) };
+  };
+  const asked = (manager: ManagerToLookAt): unknown[] => {
+    const orders: unknown[] = [];
+    manager.order = async (pool, order) => {
+      orders.push([pool, order]);
+      return 'presence-1.1';
+    };
+    return orders;
+  };
+
+  it('is answered when it is in the log, with the process that it is about', async () => {
+    const manager = threeOwners();
+    const orders = asked(manager);
+    expect(await post(manager, 'presence-1/drain')).toEqual({
+      status: 200,
+      body: { pool: 'presence', owner: 'presence-1', incarnation: 'presence-1.1', order: 'drain' },
+    });
+    await post(manager, 'presence-1/drain?otherwise=lose');
+    await post(manager, 'presence-1/cordon');
+    await post(manager, 'presence-1/uncordon');
+    expect(orders).toEqual([
+      ['presence', { kind: 'drain', owner: 'presence-1', otherwise: 'stay' }],
+      ['presence', { kind: 'drain', owner: 'presence-1', otherwise: 'lose' }],
+      ['presence', { kind: 'cordon', owner: 'presence-1' }],
+      ['presence', { kind: 'uncordon', owner: 'presence-1' }],
+    ]);
+  });
+
+  it('is not given if a parameter is malformed', async () => {
+    const manager = threeOwners();
+    const orders = asked(manager);
+    expect(await post(manager, 'presence-1/drain?otherwise=soon')).toMatchObject({
+      status: 400,
+      body: { error: { code: 'INVALID_PARAMETER' } },
+    });
+    expect(orders).toEqual([]);
+  });
+
+  it.each([
+    ['UNKNOWN_OWNER', 404],
+    ['CANNOT_MOVE', 409],
+  ])('that is refused with %s is answered with %i', async (code, status) => {
+    const manager = threeOwners();
+    manager.order = () => Promise.reject(new RefusedError(code, 'no', { module: 'manager' }));
+    expect(await post(manager, 'presence-9/drain')).toMatchObject({ status, body: { error: { code } } });
+  });
+
+  it('to an owner of a pool that is not there is refused', async () => {
+    const json = (name: string): string | undefined =>
+      name === 'content-type' ? 'application/json' : undefined;
+    const route = router(apiRoutes(threeOwners().source()));
+    const answer = route('POST', '/v1/pool/nothing/owners/a/cordon', json);
+    expect(answer).toMatchObject({ status: 404 });
   });
 });
 

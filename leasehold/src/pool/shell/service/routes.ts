@@ -34,6 +34,8 @@ import {
 import { ofPool as eventsOfPool } from './event-log.ts';
 import { explainAnswer, keyAnswer } from './explain.ts';
 import { managerMetrics } from './metrics.ts';
+import type { Order } from '../manager/order-owner.ts';
+import { movesAnswer, type OrderAnswer } from './moves-answer.ts';
 import { pageAnswer } from './page.ts';
 import { EVENT, SCHEMAS, STATUS } from './schemas.ts';
 import type { ApiSource } from './source.ts';
@@ -95,6 +97,37 @@ function ownRoutes(source: ApiSource): readonly RouteDraft[] {
       }),
   });
 
+  /** A route by which an operator orders something of an owner. */
+  const order = (
+    kind: Order['kind'],
+    summary: string,
+    parameters: readonly Parameter[] = [],
+  ): RouteDraft => ({
+    path: `/v1/pool/{pool}/owners/{owner}/${kind}`,
+    method: 'POST',
+    summary,
+    parameters: [POOL, pathParameter('owner', 'the name of the owner'), ...parameters],
+    schema: ref('Order'),
+    problems: {
+      400: 'a parameter is malformed',
+      403: 'it comes from a page of another site',
+      404: 'there is no such pool, or UNKNOWN_OWNER: it has no such owner; the answer names those there are',
+      409: 'CANNOT_MOVE: its keys do not move with their state. NOT_LEADING: ask the Manager that leads',
+      415: 'the header "content-type: application/json" is missing',
+      421: STANDS_BY,
+    },
+    answer: ({ parameters: { pool: asked = '', owner = '' }, query }) => {
+      const pool = checkPool(source, source.observe(), asked);
+      const ordered = source
+        .order(pool, kind === 'drain' ? { kind, owner, otherwise: otherwiseIn(query) } : { kind, owner })
+        .then((incarnation) => json({ pool, owner, incarnation, order: kind } satisfies OrderAnswer));
+      return {
+        kind: 'promised',
+        answer: orRefused(ordered, ['CANNOT_MOVE', 'NOT_LEADING'], ['UNKNOWN_OWNER']),
+      };
+    },
+  });
+
   return [
     {
       path: '/step-down',
@@ -148,6 +181,25 @@ function ownRoutes(source: ApiSource): readonly RouteDraft[] {
         return { kind: 'promised', answer: orRefused(removed, ['POOL_IN_USE', 'NOT_LEADING']) };
       },
     },
+    ofPool(
+      '/moves',
+      'Moves',
+      'Moves under way, and owners that hand keys over, take none or were asked about.',
+      [queryParameter('owner', 'the name of an owner')],
+      (seen, pool, { query }) => movesAnswer(seen, pool, query.get('owner') ?? undefined),
+    ),
+    order(
+      'drain',
+      'Hands all keys of an owner over; it stays, and takes no more. Answered when that is in the log.',
+      [
+        queryParameter(
+          'otherwise',
+          'lose: what was not handed over by now is given back without its state; stay, if nothing is said: it stays',
+        ),
+      ],
+    ),
+    order('cordon', 'Lets an owner take no more keys. Answered when that is in the log.'),
+    order('uncordon', 'Lets an owner take keys again, also after a drain. Answered when that is in the log.'),
     ofPool('/lookups', 'Lookups', 'The look-ups of a pool.', [LIMIT, AFTER], (seen, pool, request) =>
       lookupsAnswer(source, seen, pool, paging(request)),
     ),
@@ -198,21 +250,34 @@ const steppedDown = (source: ApiSource): Promise<HttpTextAnswer> =>
 /**
  * A refusal by the Manager is not a fault of the API. @param conflicts codes of requests that are impossible at
  * present
+ * @param unknown codes of requests about something that is not there
  */
 async function orRefused(
   answer: Promise<HttpTextAnswer>,
   conflicts: readonly string[],
+  unknown: readonly string[] = [],
 ): Promise<HttpTextAnswer> {
   try {
     return await answer;
   } catch (error) {
     if (!(error instanceof LeaseholdError)) throw error;
     return new RequestProblem(
-      conflicts.includes(error.code) ? 409 : 503,
+      unknown.includes(error.code) ? 404 : conflicts.includes(error.code) ? 409 : 503,
       error.code,
       error.message,
     ).toAnswer();
   }
+}
+
+/** What is to become of keys that were not handed over. */
+function otherwiseIn(query: URLSearchParams): 'lose' | 'stay' {
+  const otherwise = query.get('otherwise') ?? 'stay';
+  if (otherwise === 'lose' || otherwise === 'stay') return otherwise;
+  throw new RequestProblem(
+    400,
+    'INVALID_PARAMETER',
+    `otherwise is "${otherwise}", but it can be lose or stay`,
+  );
 }
 
 function orInvalidKey(answer: () => HttpTextAnswer): HttpTextAnswer {

@@ -215,6 +215,56 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     pool: POOL,
     isRemoved: yes('false if the log had nothing of it: it is only declared, or asked for'),
   }),
+  Order: object({
+    pool: POOL,
+    owner: text('the name of the owner'),
+    incarnation: text('the process that it is about, and with which it ends'),
+    order: oneOf(['drain', 'cordon', 'uncordon'], 'what was ordered'),
+  }),
+  Moves: object({
+    pool: POOL,
+    term: whole('the term of the leader; bytes count from its beginning'),
+    logPosition: whole('how far the log had got'),
+    canMove: yes('keys of this pool can move with their state already'),
+    moves: orNull(listOf(ref('Move'), 'under way; null unless this Manager leads')),
+    owners: orNull(
+      listOf(
+        ref('Mover'),
+        'that move keys or want to, or that were asked about; null unless this Manager leads',
+      ),
+    ),
+  }),
+  Move: object({
+    ...range,
+    ticket: text('its name, unlike any other'),
+    number: whole('the lease number under which its source has the keys'),
+    from: text('the incarnation that hands the keys over'),
+    fromName: text('its name'),
+    to: text('the incarnation that takes them over'),
+    toName: text('its name'),
+    bytes: whole('sent so far'),
+  }),
+  Mover: object({
+    incarnation: text('one run of one owner process'),
+    name: text('what stays the same after a restart'),
+    movesKeys: {
+      type: ['boolean', 'null'],
+      description: 'its keys move with their state; null if this leader has not heard it yet',
+    },
+    intent: oneOf(
+      ['stay', 'cordoned', 'emptying', 'draining'],
+      'cordoned: takes no more keys; emptying: and hands over all it has; draining: and then leaves',
+    ),
+    order: orNull(
+      oneOf(
+        ['cordoned', 'emptying', 'released'],
+        'what an operator has ordered; released: what was not handed over is given back without its state',
+      ),
+    ),
+    ranges: whole('rows it still has'),
+    targets: wholeOrNull('how many owners could take its keys; null as long as this leader does not know'),
+    sentBytes: whole('sent by it in this term'),
+  }),
   StepDown: object({
     hasSteppedDown: yes('it led until then; otherwise there was nothing to do'),
     term: wholeOrNull('the latest term it knows of; null if it knows of none'),

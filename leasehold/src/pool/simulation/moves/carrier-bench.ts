@@ -6,7 +6,7 @@
 import { assert } from '../../../runtime/assert.ts';
 import { keyHash } from '../../../runtime/keys/hash.ts';
 import { RING_SIZE } from '../../../runtime/keys/position.ts';
-import { RangeSet } from '../../../runtime/keys/range-set.ts';
+import type { RangeSet } from '../../../runtime/keys/range-set.ts';
 import type { Span } from '../../../runtime/keys/range.ts';
 import type { LogFacts, Logger } from '../../../runtime/logger.ts';
 import type { Signer, Verifier } from '../../../runtime/signing.ts';

@@ -130,14 +130,14 @@ class SimulatedLine implements Disposable {
     this.#deliver(from, 0, () => {
       if (this.#isClosed) return;
       this.#over();
-      end?.closed(new UnavailableError('CONNECTION_LOST', 'the peer closed it'));
+      end?.closed(new UnavailableError('UNREACHABLE', 'the peer closed it'));
     });
   }
 
   cut(): void {
     if (this.#isClosed) return;
     this.#over();
-    const why = new UnavailableError('CONNECTION_LOST', 'it was cut');
+    const why = new UnavailableError('UNREACHABLE', 'it was cut');
     this.#source.closed(why);
     this.#target?.closed(why);
   }
@@ -149,7 +149,7 @@ class SimulatedLine implements Disposable {
 
   /** The source gives it up. */
   [Symbol.dispose](): void {
-    this.#close('source', new UnavailableError('CONNECTION_LOST', 'the source closed it'));
+    this.#close('source', new UnavailableError('UNREACHABLE', 'the source closed it'));
     if (this.#target === undefined) this.#isClosed = true;
   }
 }
