@@ -3,6 +3,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Key } from '../../runtime/keys/hash.ts';
 import { silent } from '../../runtime/logger.ts';
+import { instant } from '../../runtime/time.ts';
 import { connectLookup } from './lookup/connect-lookup.ts';
 import type { Loss, PoolLookup } from './lookup/pool-lookup.ts';
 import type { PoolManager } from './manager/pool-manager.ts';
@@ -244,6 +245,33 @@ describe('an owner that is cordoned', () => {
     expect(b.owner.status().intent).toBe('cordoned');
     b.owner.uncordon();
     expect(await a.owner.drain({ timeoutMs: 60_000, otherwise: 'stay' })).toMatchObject({ lost: 0 });
+  }, 60_000);
+});
+
+describe('an owner that an operator empties', () => {
+  it('stays, ready and without keys, and is given some again when it is uncordoned', async () => {
+    const { a, b, c, lookup, losses } = await cluster();
+    await askAll(lookup);
+    losses.length = 0;
+    await manager.order(pool, { kind: 'drain', owner: 'a' });
+    await vi.waitUntil(() => a.owner.ranges().length === 0, patience);
+    expect(a.owner.status()).toMatchObject({ isReady: true, intent: 'emptying', ranges: 0 });
+    expect(
+      a.owner
+        .toService()
+        .checks?.()
+        .map((check) => check.standsStill(instant(0))),
+    ).toEqual([undefined, undefined]);
+    expect(await askAll(lookup)).toEqual(KEYS.map(() => 2));
+    expect(losses).toEqual([]);
+    await manager.order(pool, { kind: 'uncordon', owner: 'a' });
+    await vi.waitUntil(() => a.owner.status().intent === 'stay', patience);
+    const drained = await Promise.all(
+      [b, c].map(({ owner }) => owner.drain({ timeoutMs: 60_000, otherwise: 'stay' })),
+    );
+    expect(drained.map(({ lost }) => lost)).toEqual([0, 0]);
+    expect(await askAll(lookup)).toEqual(KEYS.map(() => 3));
+    await lookup.close();
   }, 60_000);
 });
 

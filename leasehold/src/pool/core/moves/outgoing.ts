@@ -154,17 +154,19 @@ export class Outgoing {
   /** Begins each stop that can begin now. */
   goOn(at: Circumstances): MoveEffect[] {
     const { now, heardAt, renewEveryMs, revokeTimeoutMs, drainUntil } = at;
+    // After its pause a stop waits for the next word of a Manager, and for no instant.
+    for (const departure of this.#departures.values())
+      if (departure.notBefore !== undefined && departure.notBefore <= now) departure.notBefore = undefined;
     if (heardAt === undefined || later(heardAt, renewEveryMs) <= now) return [];
     const effects: MoveEffect[] = [];
     for (const departure of this.#departures.values()) {
       const { order, phase, isCaughtUp, notBefore } = departure;
-      if (phase !== 'streaming' || !isCaughtUp || (notBefore !== undefined && now < notBefore)) continue;
+      if (phase !== 'streaming' || !isCaughtUp || notBefore !== undefined) continue;
       const isLast = drainUntil !== undefined && drainUntil <= later(now, revokeTimeoutMs);
       const by = later(now, isLast ? revokeTimeoutMs : this.#settings.stopTimeoutMs);
       departure.phase = 'stopping';
       departure.isLastStop = isLast;
       departure.due = by;
-      departure.notBefore = undefined;
       this.#holdings.stop(order);
       effects.push({ do: 'stop', ticket: order.ticket, by, isLast });
     }

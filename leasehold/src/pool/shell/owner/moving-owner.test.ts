@@ -189,6 +189,22 @@ describe('an owner that hands keys over', () => {
   });
 });
 
+describe('keys that were handed over', () => {
+  it('are a loss if their log is no more, and the carrier waits for no answer', async () => {
+    const bench = movingOwner();
+    bench.order();
+    bench.caughtUp();
+    await turn();
+    bench.acknowledged();
+    const waiting = expect(bench.owner.guard(LEFT, () => 'served')).rejects.toMatchObject(NOT_OWNER);
+    bench.runtime.pass(4_000);
+    bench.tell({ spans: [], history: 'another' });
+    await waiting;
+    expect(bench.carrier.story).toEqual(['stream', 'freeze', 'handed', 'departed']);
+    expect(kindsOf(bench).at(-1)).toBe('pool.lost');
+  });
+});
+
 describe('onDepart', () => {
   it('is called while the keys are served, and again when no work is under way, before the freeze', async () => {
     const story: string[] = [];
