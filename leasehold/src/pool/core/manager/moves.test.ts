@@ -139,6 +139,17 @@ describe('an order of an operator', () => {
             > a: update ack=5 asked emptying targets 1
     `));
 
+  it('lets a pool begin to move keys', () =>
+    plays(`${TWO_MOVERS}
+      10040 order a emptying
+            > append 3 term 1 order:a:emptying
+      10050 appended
+            > a: update ack=2 0-8#1 asked emptying targets 1
+            > append 4 term 1 moves
+      10060 appended
+            > b: update ack=2 8-16#1 expect m1.1.1:0-8#1<a
+    `));
+
   it('is written once, and not at all if it stands already', () =>
     plays(`${QUIET}
       10040 order a cordoned
