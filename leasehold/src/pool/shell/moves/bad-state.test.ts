@@ -99,6 +99,31 @@ describe('a snapshot', () => {
     expect(ticks).toBeGreaterThan(30);
     await expectStaying(world);
   });
+
+  it('that never runs out of items waits for the target, and ends when the core abandons the ticket', async () => {
+    const world = bench();
+    let [read, isEnded] = [0, false];
+    world.source.state.read = async function* () {
+      try {
+        for (;;) {
+          read += 1;
+          yield [[`k${read}`, 'x'.repeat(10_000)]];
+        }
+      } finally {
+        isEnded = true;
+      }
+    };
+    world.target.state.stageDelay = () => new Promise((resolve) => void world.world.after(1_000, resolve));
+    world.begin();
+    await world.run(5_000);
+    expect(read).toBeLessThan(3_000);
+    world.source.carrier.execute({ do: 'abandon', ticket: TICKET, why: 'withdrawn' });
+    const before = read;
+    await world.run(5_000);
+    expect([read, isEnded]).toEqual([before, true]);
+    expect(world.source.state.done_).toEqual([false]);
+    expect(world.target.state.staged).toBe(0);
+  });
 });
 
 describe('changes', () => {

@@ -206,6 +206,41 @@ describe('a move of state', () => {
     );
     expect(moved).toBeGreaterThan(20);
   });
+
+  it('that is cut at any instant after the freeze is acknowledged with the state of the freeze, or fails', async () => {
+    const ends = { acknowledged: 0, failed: 0, staged: 0 };
+    for (let cutMs = 0; cutMs < 14; cutMs += 1) {
+      const world = bench({ bytesPerMs: 2_000 });
+      const { source, target } = world;
+      fill(source.state, 100);
+      world.begin();
+      await world.untilSaid(source, 'caughtUp');
+      for (let index = 0; index < 700; index += 1) source.state.set(`k${index}`, 'late');
+      const expected = new Map(source.state.entries);
+      source.carrier.execute({ do: 'freeze', ticket: TICKET });
+      await world.run(cutMs);
+      world.lines.cut();
+      await world.run(60_000);
+      const [acknowledged] = world.says(source, 'acknowledged');
+      const [staged] = world.says(target, 'staged');
+      const [sealed] = world.says(source, 'sealed');
+      expect(world.says(source, 'failed').length).toBe(acknowledged === undefined ? 1 : 0);
+      ends[acknowledged === undefined ? 'failed' : 'acknowledged'] += 1;
+      if (staged === undefined) {
+        expect(acknowledged).toBeUndefined();
+        expect(target.state.staged).toBe(0);
+        continue;
+      }
+      ends.staged += 1;
+      const digest = sealed?.is === 'sealed' ? sealed.digest : '';
+      expect(staged).toMatchObject({ digest });
+      if (acknowledged !== undefined) expect(acknowledged).toMatchObject({ digest });
+      target.carrier.execute({ do: 'commit', ticket: TICKET, spans: [{ ...WHOLE, number: 8 }] });
+      expect(target.state.entries).toEqual(expected);
+    }
+    expect(Math.min(...Object.values(ends))).toBeGreaterThan(0);
+    expect(ends.staged).toBeGreaterThan(ends.acknowledged);
+  });
 });
 
 describe('a line that is lost', () => {

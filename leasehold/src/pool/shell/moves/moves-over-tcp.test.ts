@@ -1,9 +1,16 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
+import { readGrants } from '../../../node/identity/grants.ts';
+import { newKeyPair } from '../../../node/identity/keys.ts';
+import { printIdentity } from '../../../node/identity/peer-identity.ts';
+import { makeToken, readToken, type Token } from '../../../node/identity/token.ts';
 import { newSigner, nodeVerifier } from '../../../node/signer.ts';
 import { framed } from '../../../node/tcp/frame-writer.ts';
 import { decodeWelcome } from '../../../node/tcp/handshake.ts';
+import { socketsOfTokens } from '../../../node/tcp/secure-sockets.ts';
+import { plainDialSockets, plainListenSockets } from '../../../node/tcp/sockets.ts';
 import { HandMovedRuntime, listeningLogger, RawPeer, until } from '../../../node/tcp/socket-script.ts';
+import { RefusedError } from '../../../runtime/errors.ts';
 import { silent } from '../../../runtime/logger.ts';
 import { proveTransfer, isTransferProof } from '../../core/moves/proof.ts';
 import type { MoveInput } from '../../core/moves/seam.ts';
@@ -16,7 +23,7 @@ import {
   TRANSFER_PROTOCOL,
 } from '../../wire/transfer.ts';
 import { startManager } from '../manager/start-manager.ts';
-import { type MoveCarrierOptions, openMoveCarrier } from './open-move-carrier.ts';
+import { type MoveCarrierOptions, openMoveCarrier, type SecureMoves } from './open-move-carrier.ts';
 
 const LONG_MS = 30_000;
 const open: AsyncDisposable[] = [];
@@ -109,9 +116,39 @@ describe('a move over sockets', { timeout: LONG_MS }, () => {
     await new Promise((resolve) => relay.close(resolve));
   });
 
+  it('is encrypted with tokens, whose grants the caller judges at both ends', async () => {
+    const cluster = { cluster: 'blue', root: newKeyPair(), hosts: [], endS: undefined };
+    const tokenFor = (grants: string): Token =>
+      readToken(makeToken({ ...cluster, grants: readGrants(grants) }));
+    const told: string[] = [];
+    const secureWith = (grants: string): SecureMoves => {
+      const sockets = socketsOfTokens([tokenFor(grants)]);
+      return {
+        ...{ listen: sockets, dial: sockets },
+        refusesTarget: (_, identity) => void told.push(`to ${printIdentity(identity)}`),
+        refusesSource: (identity) => void told.push(`from ${printIdentity(identity)}`),
+      };
+    };
+    const source = await owner({ secure: secureWith('server:flease/default/a') });
+    const target = await owner({ secure: secureWith('server:flease/default/b') });
+    source.state.entries.set('a', 1);
+    begin(source, target);
+    await finish(source, target);
+    expect(target.state.entries).toEqual(new Map([['a', 1]]));
+    expect(told[0]).toMatch(/^to token \w+ \(server:flease\/default\/b\)$/);
+    expect(told[1]).toMatch(/^from token \w+ \(server:flease\/default\/a\)$/);
+    const plain = await owner();
+    begin(plain, target);
+    let isOver = false;
+    void plain.heard('failed').then(() => (isOver = true));
+    await until(() => {
+      plain.runtime.pass(10);
+      return isOver;
+    });
+    expect(plain.why()).not.toBe('');
+  });
+
   it('asks the caller whether the target may be there, by its certificate and its name', async () => {
-    const { plainDialSockets, plainListenSockets } = await import('../../../node/tcp/sockets.ts');
-    const { RefusedError } = await import('../../../runtime/errors.ts');
     const asked: unknown[] = [];
     const secure = {
       ...{ listen: plainListenSockets, dial: plainDialSockets },
@@ -132,8 +169,6 @@ describe('a move over sockets', { timeout: LONG_MS }, () => {
   });
 
   it('asks the caller whether the source may be that owner, before anything is signed', async () => {
-    const { plainDialSockets, plainListenSockets } = await import('../../../node/tcp/sockets.ts');
-    const { RefusedError } = await import('../../../runtime/errors.ts');
     const asked: unknown[] = [];
     const secure = {
       ...{ listen: plainListenSockets, dial: plainDialSockets, refusesTarget: () => undefined },
