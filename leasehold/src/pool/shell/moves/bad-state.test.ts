@@ -27,7 +27,7 @@ async function expectStaying(world: CarrierBench): Promise<void> {
   const { source, target } = world;
   await world.run(100);
   expect(source.state.open).toBe(0);
-  expect(source.state.done_.every((moved) => !moved)).toBe(true);
+  expect(source.state.ends.every((moved) => !moved)).toBe(true);
   expect(source.lines).toHaveLength(1);
   expect(target.state.staged).toBe(0);
   expect(target.state.committed).toEqual([]);
@@ -121,7 +121,7 @@ describe('a snapshot', () => {
     const before = read;
     await world.run(5_000);
     expect([read, isEnded]).toEqual([before, true]);
-    expect(world.source.state.done_).toEqual([false]);
+    expect(world.source.state.ends).toEqual([false]);
     expect(world.target.state.staged).toBe(0);
   });
 });
@@ -315,7 +315,7 @@ describe('a state', () => {
     };
     world.begin();
     await world.finish();
-    expect(other.done_).toEqual([true]);
+    expect(other.ends).toEqual([true]);
     expect(world.source.lines.join()).toContain('not so');
   });
 
@@ -354,7 +354,7 @@ describe('a carrier that is closed', () => {
     await target.carrier[Symbol.asyncDispose]();
     await world.run(30_000);
     expect(source.inputs).toHaveLength(said);
-    expect(source.state.done_).toEqual([false]);
+    expect(source.state.ends).toEqual([false]);
     expect(target.state.staged).toBe(0);
     expect(world.lines.open.size).toBe(0);
   });
@@ -373,8 +373,8 @@ describe('a carrier that is closed', () => {
     target.inputs.length = 0;
     const half = { start: 0n, end: RING_SIZE / 2n };
     world.begin(half, 'c4.3.1');
-    expect(source.state.done_).toEqual([false]);
+    expect(source.state.ends).toEqual([false]);
     await world.finish(half, 'c4.3.1');
-    expect(source.state.done_).toEqual([false, true]);
+    expect(source.state.ends).toEqual([false, true]);
   });
 });

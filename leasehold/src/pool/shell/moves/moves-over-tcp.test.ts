@@ -14,7 +14,7 @@ import { RefusedError } from '../../../runtime/errors.ts';
 import { silent } from '../../../runtime/logger.ts';
 import { proveTransfer, isTransferProof } from '../../core/moves/proof.ts';
 import type { MoveInput } from '../../core/moves/seam.ts';
-import { MapState, plainCodec, TICKET, WHOLE } from '../../simulation/moves/carrier-bench.ts';
+import { MapState, NAMED, plainCodec, TICKET, WHOLE } from '../../simulation/moves/carrier-bench.ts';
 import {
   decodeFromTarget,
   encodeFromSource,
@@ -55,8 +55,8 @@ type Owner = Awaited<ReturnType<typeof owner>>;
 
 function begin(source: Owner, target: Owner, address: string = target.carrier.address): void {
   const [from, to] = [source.signer.incarnation, target.signer.incarnation];
-  target.carrier.execute({ do: 'receive', ticket: TICKET, span: WHOLE, number: 7, from });
-  source.carrier.execute({ do: 'stream', ticket: TICKET, span: WHOLE, number: 7, to, address });
+  target.carrier.execute({ do: 'receive', ticket: TICKET, span: WHOLE, number: 7, from, ...NAMED });
+  source.carrier.execute({ do: 'stream', ticket: TICKET, span: WHOLE, number: 7, to, address, ...NAMED });
 }
 
 async function finish(source: Owner, target: Owner): Promise<void> {
@@ -107,7 +107,7 @@ describe('a move over sockets', { timeout: LONG_MS }, () => {
     begin(source, target, `127.0.0.1:${port}`);
     await until(() => target.state.staged > 0);
     for (const socket of sockets) socket.destroy();
-    await until(() => source.state.done_.length === 1);
+    await until(() => source.state.ends.length === 1);
     source.runtime.pass(1_000);
     await finish(source, target);
     expect(target.state.entries).toEqual(expected);
@@ -160,9 +160,8 @@ describe('a move over sockets', { timeout: LONG_MS }, () => {
     };
     const [source, target] = [await owner({ secure }), await owner()];
     const { address } = target.carrier;
-    const stream = { do: 'stream', ticket: TICKET, span: WHOLE, number: 7, address } as const;
-    const effect = { ...stream, to: target.signer.incarnation, toName: 'web-3' };
-    source.carrier.execute(effect);
+    const stream = { do: 'stream', ticket: TICKET, span: WHOLE, number: 7, address, ...NAMED } as const;
+    source.carrier.execute({ ...stream, to: target.signer.incarnation });
     await source.heard('failed');
     expect(source.why()).toContain('no token of an owner');
     expect(asked).toEqual([[address, 'unrestricted', 'web-3']]);
@@ -181,7 +180,7 @@ describe('a move over sockets', { timeout: LONG_MS }, () => {
     begin(source, target);
     await source.heard('failed');
     expect(source.why()).toContain('no token of web-1');
-    expect(asked).toEqual([['unrestricted', undefined]]);
+    expect(asked).toEqual([['unrestricted', 'web-1']]);
   });
 
   it('ends at once at an address that leads to a Manager', async () => {
@@ -244,7 +243,7 @@ describe('the port of an owner', { timeout: LONG_MS }, () => {
     const [source, target] = [newSigner(), await owner()];
     const { incarnation: to } = target.signer;
     const { incarnation: from } = source;
-    target.carrier.execute({ do: 'receive', ticket: TICKET, span: WHOLE, number: 7, from });
+    target.carrier.execute({ do: 'receive', ticket: TICKET, span: WHOLE, number: 7, from, ...NAMED });
     using peer = await introduced(target);
     const { channel } = decodeWelcome(TRANSFER_PROTOCOL, framesOf(peer.heard)[0] as Buffer);
     expect(channel).toMatch(/^[0-9a-f]{32}$/);
