@@ -12,7 +12,7 @@ import { ApiRefusedError, type AtOption, isUnreachable, ManagerApi, poolPath } f
 import { type Context, interruption, typed } from '../context.ts';
 import { atOption, jsonOption, milliseconds, withExamples } from '../options.ts';
 import { counted, duration, type JsonOption, show, writeLines } from '../output.ts';
-import { StandsByError } from '../stands-by-error.ts';
+import { NotLeadingError } from '../not-leading-error.ts';
 import { DrainProgress } from './drain-progress.ts';
 
 /** A log that is slow, or an etcd without a majority. */
@@ -129,7 +129,7 @@ async function drain(context: Context, pool: string, owner: string, options: Dra
   const had = before.rows.filter((row) => row.owner === incarnation);
   const watched = new Drain(context, options, api, { pool, owner, incarnation }, had);
   const outcome = options.wait ? await watched.watch(interrupted) : 'ordered';
-  const result = await watched.result(outcome, before.logPosition);
+  const result = await watched.result(outcome, before.position);
   show(context, options, result, () => [wordsFor(context, result)]);
   if (outcome === 'interrupted') context.exitCode = INTERRUPTED;
   else if (outcome === 'unfinished') context.exitCode = 1;
@@ -254,20 +254,20 @@ const overlap = (one: RowAnswer, other: RowAnswer): boolean =>
 /** No Manager, or none that leads: another one will. */
 const isForNow = (error: unknown): boolean =>
   isUnreachable(error) ||
-  error instanceof StandsByError ||
+  error instanceof NotLeadingError ||
   (error instanceof ApiRefusedError && error.retryable);
 
-async function tableOf(api: ManagerApi, pool: string): Promise<Pick<TableAnswer, 'logPosition' | 'rows'>> {
+async function tableOf(api: ManagerApi, pool: string): Promise<Pick<TableAnswer, 'position' | 'rows'>> {
   const rows: RowAnswer[] = [];
-  let logPosition: number | undefined;
+  let position: number | undefined;
   for (let from: string | null = '0000000000000000'; from !== null; ) {
     const path: string = poolPath(pool, `/table?limit=${ROWS_PER_PAGE}&from=${from}`);
     const page: TableAnswer = await api.get<TableAnswer>(path);
-    logPosition ??= page.logPosition;
+    position ??= page.position;
     rows.push(...page.rows);
     from = page.next;
   }
-  return { logPosition: logPosition ?? 0, rows };
+  return { position: position ?? 0, rows };
 }
 
 function wordsFor(context: Context, result: DrainResult): string {

@@ -11,6 +11,7 @@ import {
   type CarrierBenchOptions,
   TICKET,
   WHOLE,
+  NAMED,
 } from '../../simulation/moves/carrier-bench.ts';
 import { StrangeSource, StrangeTarget } from '../../simulation/moves/stranger.ts';
 import { encodeFromTarget, type FromTarget, WINDOW_BYTES } from '../../wire/transfer.ts';
@@ -27,7 +28,7 @@ const NAMES = { kind: 'names', sequence: 1, names: [{ name: 'rooms', version: 1 
 describe('a target', () => {
   const receiving = (ticket = TICKET): CarrierBench => {
     const world = bench();
-    world.target.carrier.execute({ do: 'receive', ticket, span: WHOLE, number: 7, from, fromName: 'source' });
+    world.target.carrier.execute({ do: 'receive', ticket, span: WHOLE, number: 7, from, ...NAMED });
     return world;
   };
   const dialled = async (world: CarrierBench): Promise<StrangeSource> => {
@@ -189,6 +190,21 @@ describe('a target', () => {
     }
   });
 
+  it('refuses a second hello, so that a line that is proved for a ticket brings nothing for another', async () => {
+    const world = receiving();
+    world.target.carrier.execute({ do: 'receive', ticket: 'c4.2.2', span: WHOLE, number: 7, from, ...NAMED });
+    const peer = await proved(world);
+    peer.frame(NAMES);
+    await world.run(10);
+    peer.hello('c4.2.2', from, to);
+    await world.until(() => peer.isClosed, 'a refusal');
+    expect(peer.kinds.at(-1)).toBe('OUT_OF_TURN');
+    const early = await dialled(world);
+    early.prove(sourceSigner);
+    await world.until(() => early.isClosed, 'a refusal');
+    expect(early.kinds).toEqual(['OUT_OF_TURN']);
+  });
+
   it('refuses a digest that is not that of what arrived', async () => {
     const world = receiving();
     const peer = await proved(world);
@@ -337,8 +353,8 @@ describe('a source', () => {
       span: WHOLE,
       number: 7,
       to,
-      toName: 'target',
       address: 'target:1',
+      ...NAMED,
     });
     return { world, impostor };
   };
@@ -360,7 +376,7 @@ describe('a source', () => {
     impostor.answer = () => say(impostor, message);
     await whyFailed(world);
     expect(kinds(impostor)).toEqual(['hello']);
-    expect(world.source.state.done_).toEqual([]);
+    expect(world.source.state.ends).toEqual([]);
   });
 
   it('signs nothing for a target of another incarnation', async () => {
@@ -428,11 +444,11 @@ describe('a source', () => {
       span: WHOLE,
       number: 7,
       to,
-      toName: 'target',
       address: 'nobody:1',
+      ...NAMED,
     });
     expect(await whyFailed(world)).toContain('3 attempts failed');
-    expect(world.source.state.done_).toEqual([]);
+    expect(world.source.state.ends).toEqual([]);
   });
 
   it('fails at another owner, which awaits nothing of this kind', async () => {
@@ -445,8 +461,8 @@ describe('a source', () => {
       span: WHOLE,
       number: 7,
       to,
-      toName: 'target',
       address: 'other:1',
+      ...NAMED,
     });
     expect(await whyFailed(world)).toContain('UNKNOWN_TICKET');
   });
@@ -482,6 +498,6 @@ describe('a source', () => {
     world.source.carrier.execute({ do: 'freeze', ticket: TICKET });
     expect(await whyFailed(world)).toContain('something else');
     expect(world.says(world.source, 'acknowledged')).toEqual([]);
-    expect(world.source.state.done_).toEqual([false]);
+    expect(world.source.state.ends).toEqual([false]);
   });
 });
