@@ -32,8 +32,10 @@ export type {
   PoolsAnswer,
   PoolSummary,
   RemovePoolAnswer,
+  RowAnswer,
   StatusAnswer,
   StepDownAnswer,
+  TableAnswer,
 } from './pool/shell/service/answers.ts';
 export type { Gap, LoggedEvent } from './pool/shell/service/event-log.ts';
 export type { ExplainAnswer, KeyAnswer } from './pool/shell/service/explain.ts';

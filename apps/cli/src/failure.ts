@@ -44,6 +44,7 @@ const BY_CODE: Readonly<Record<string, number>> = {
   MANAGERS_UNREACHABLE: EXIT.unreachable,
   TIMEOUT: EXIT.unreachable,
   UNKNOWN_POOL: EXIT.notFound,
+  UNKNOWN_OWNER: EXIT.notFound,
   NOT_FOUND: EXIT.notFound,
   NOT_ALLOWED: EXIT.notAllowed,
   TOKEN_EXPIRED: EXIT.notAllowed,

@@ -25,6 +25,7 @@ import type { ManagerSettings } from '../core/manager/settings.ts';
 import type { Certified, FromManager, NumberedSpan, ToManager } from '../core/messages.ts';
 import type { ResolvedDurations } from '../core/options.ts';
 import { Owner, type OwnerEffect } from '../core/owner/owner.ts';
+import type { MemberOrder } from '../core/table.ts';
 import { type Channels, simulatedGate } from './proofs.ts';
 
 export type PoolMessage = ToManager | FromManager;
@@ -147,6 +148,13 @@ export class ManagerNode extends Node {
   removePool(pool: string): void {
     // A process that stands still performs this later, and may be another incarnation of it by then.
     this.process.perform(() => this.#driver?.input((now) => this.core?.removePool(pool, now) ?? []));
+  }
+
+  /** An operator wants this of a member, or nothing any more. */
+  order(pool: string, incarnation: string, order: MemberOrder | undefined): void {
+    this.process.perform(() =>
+      this.#driver?.input((now) => this.core?.order(pool, incarnation, order, now) ?? []),
+    );
   }
 
   /** It is told to make room for another. */

@@ -1,13 +1,20 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
+import { readGrants } from '../../../node/identity/grants.ts';
+import { newKeyPair } from '../../../node/identity/keys.ts';
+import { printIdentity } from '../../../node/identity/peer-identity.ts';
+import { makeToken, readToken, type Token } from '../../../node/identity/token.ts';
 import { newSigner, nodeVerifier } from '../../../node/signer.ts';
 import { framed } from '../../../node/tcp/frame-writer.ts';
 import { decodeWelcome } from '../../../node/tcp/handshake.ts';
+import { socketsOfTokens } from '../../../node/tcp/secure-sockets.ts';
+import { plainDialSockets, plainListenSockets } from '../../../node/tcp/sockets.ts';
 import { HandMovedRuntime, listeningLogger, RawPeer, until } from '../../../node/tcp/socket-script.ts';
+import { RefusedError } from '../../../runtime/errors.ts';
 import { silent } from '../../../runtime/logger.ts';
 import { proveTransfer, isTransferProof } from '../../core/moves/proof.ts';
 import type { MoveInput } from '../../core/moves/seam.ts';
-import { MapState, plainCodec, TICKET, WHOLE } from '../../simulation/moves/carrier-bench.ts';
+import { MapState, NAMED, plainCodec, TICKET, WHOLE } from '../../simulation/moves/carrier-bench.ts';
 import {
   decodeFromTarget,
   encodeFromSource,
@@ -16,7 +23,7 @@ import {
   TRANSFER_PROTOCOL,
 } from '../../wire/transfer.ts';
 import { startManager } from '../manager/start-manager.ts';
-import { type MoveCarrierOptions, openMoveCarrier } from './open-move-carrier.ts';
+import { type MoveCarrierOptions, openMoveCarrier, type SecureMoves } from './open-move-carrier.ts';
 
 const LONG_MS = 30_000;
 const open: AsyncDisposable[] = [];
@@ -48,8 +55,8 @@ type Owner = Awaited<ReturnType<typeof owner>>;
 
 function begin(source: Owner, target: Owner, address: string = target.carrier.address): void {
   const [from, to] = [source.signer.incarnation, target.signer.incarnation];
-  target.carrier.execute({ do: 'receive', ticket: TICKET, span: WHOLE, number: 7, from });
-  source.carrier.execute({ do: 'stream', ticket: TICKET, span: WHOLE, number: 7, to, address });
+  target.carrier.execute({ do: 'receive', ticket: TICKET, span: WHOLE, number: 7, from, ...NAMED });
+  source.carrier.execute({ do: 'stream', ticket: TICKET, span: WHOLE, number: 7, to, address, ...NAMED });
 }
 
 async function finish(source: Owner, target: Owner): Promise<void> {
@@ -100,7 +107,7 @@ describe('a move over sockets', { timeout: LONG_MS }, () => {
     begin(source, target, `127.0.0.1:${port}`);
     await until(() => target.state.staged > 0);
     for (const socket of sockets) socket.destroy();
-    await until(() => source.state.done_.length === 1);
+    await until(() => source.state.ends.length === 1);
     source.runtime.pass(1_000);
     await finish(source, target);
     expect(target.state.entries).toEqual(expected);
@@ -109,9 +116,39 @@ describe('a move over sockets', { timeout: LONG_MS }, () => {
     await new Promise((resolve) => relay.close(resolve));
   });
 
+  it('is encrypted with tokens, whose grants the caller judges at both ends', async () => {
+    const cluster = { cluster: 'blue', root: newKeyPair(), hosts: [], endS: undefined };
+    const tokenFor = (grants: string): Token =>
+      readToken(makeToken({ ...cluster, grants: readGrants(grants) }));
+    const told: string[] = [];
+    const secureWith = (grants: string): SecureMoves => {
+      const sockets = socketsOfTokens([tokenFor(grants)]);
+      return {
+        ...{ listen: sockets, dial: sockets },
+        refusesTarget: (_, identity) => void told.push(`to ${printIdentity(identity)}`),
+        refusesSource: (identity) => void told.push(`from ${printIdentity(identity)}`),
+      };
+    };
+    const source = await owner({ secure: secureWith('server:flease/default/a') });
+    const target = await owner({ secure: secureWith('server:flease/default/b') });
+    source.state.entries.set('a', 1);
+    begin(source, target);
+    await finish(source, target);
+    expect(target.state.entries).toEqual(new Map([['a', 1]]));
+    expect(told[0]).toMatch(/^to token \w+ \(server:flease\/default\/b\)$/);
+    expect(told[1]).toMatch(/^from token \w+ \(server:flease\/default\/a\)$/);
+    const plain = await owner();
+    begin(plain, target);
+    let isOver = false;
+    void plain.heard('failed').then(() => (isOver = true));
+    await until(() => {
+      plain.runtime.pass(10);
+      return isOver;
+    });
+    expect(plain.why()).not.toBe('');
+  });
+
   it('asks the caller whether the target may be there, by its certificate and its name', async () => {
-    const { plainDialSockets, plainListenSockets } = await import('../../../node/tcp/sockets.ts');
-    const { RefusedError } = await import('../../../runtime/errors.ts');
     const asked: unknown[] = [];
     const secure = {
       ...{ listen: plainListenSockets, dial: plainDialSockets },
@@ -123,17 +160,14 @@ describe('a move over sockets', { timeout: LONG_MS }, () => {
     };
     const [source, target] = [await owner({ secure }), await owner()];
     const { address } = target.carrier;
-    const stream = { do: 'stream', ticket: TICKET, span: WHOLE, number: 7, address } as const;
-    const effect = { ...stream, to: target.signer.incarnation, toName: 'web-3' };
-    source.carrier.execute(effect);
+    const stream = { do: 'stream', ticket: TICKET, span: WHOLE, number: 7, address, ...NAMED } as const;
+    source.carrier.execute({ ...stream, to: target.signer.incarnation });
     await source.heard('failed');
     expect(source.why()).toContain('no token of an owner');
     expect(asked).toEqual([[address, 'unrestricted', 'web-3']]);
   });
 
   it('asks the caller whether the source may be that owner, before anything is signed', async () => {
-    const { plainDialSockets, plainListenSockets } = await import('../../../node/tcp/sockets.ts');
-    const { RefusedError } = await import('../../../runtime/errors.ts');
     const asked: unknown[] = [];
     const secure = {
       ...{ listen: plainListenSockets, dial: plainDialSockets, refusesTarget: () => undefined },
@@ -146,7 +180,7 @@ describe('a move over sockets', { timeout: LONG_MS }, () => {
     begin(source, target);
     await source.heard('failed');
     expect(source.why()).toContain('no token of web-1');
-    expect(asked).toEqual([['unrestricted', undefined]]);
+    expect(asked).toEqual([['unrestricted', 'web-1']]);
   });
 
   it('ends at once at an address that leads to a Manager', async () => {
@@ -209,7 +243,7 @@ describe('the port of an owner', { timeout: LONG_MS }, () => {
     const [source, target] = [newSigner(), await owner()];
     const { incarnation: to } = target.signer;
     const { incarnation: from } = source;
-    target.carrier.execute({ do: 'receive', ticket: TICKET, span: WHOLE, number: 7, from });
+    target.carrier.execute({ do: 'receive', ticket: TICKET, span: WHOLE, number: 7, from, ...NAMED });
     using peer = await introduced(target);
     const { channel } = decodeWelcome(TRANSFER_PROTOCOL, framesOf(peer.heard)[0] as Buffer);
     expect(channel).toMatch(/^[0-9a-f]{32}$/);

@@ -14,24 +14,22 @@ export interface SimulatedLinesOptions {
   readonly delayMs?: number | undefined;
   /** @default no limit */
   readonly bytesPerMs?: number | undefined;
-  /** Told of every frame on its way. */
-  readonly onFrame?: ((from: 'source' | 'target', frame: Uint8Array) => void) | undefined;
 }
 
 export class SimulatedLines {
   readonly world: World;
   readonly delayMs: number;
   readonly bytesPerMs: number;
+  /** Told of every frame on its way. */
   onFrame: ((from: 'source' | 'target', frame: Uint8Array) => void) | undefined;
   readonly #listeners = new Map<string, (line: AcceptedLine) => LineEnd>();
   readonly open: Set<SimulatedLine> = new Set<SimulatedLine>();
   #channels = 0;
 
-  constructor({ world, delayMs = 1, bytesPerMs = Number.POSITIVE_INFINITY, onFrame }: SimulatedLinesOptions) {
+  constructor({ world, delayMs = 1, bytesPerMs = Number.POSITIVE_INFINITY }: SimulatedLinesOptions) {
     this.world = world;
     this.delayMs = delayMs;
     this.bytesPerMs = bytesPerMs;
-    this.onFrame = onFrame;
   }
 
   /** The lines of one owner. */
