@@ -40,9 +40,9 @@ async function rooms(scene: Scene): Promise<Rooms> {
       if (server === undefined || server.ending !== undefined) return undefined;
       const { count, failed } = await server.ask('visit', { key });
       if (failed === undefined) return count as number;
-      const { code, retryable } = failed as { code: string; retryable: boolean };
+      const { code } = failed as { code: string };
       // Nothing was done, and the client asks again. Anything else would be an error that a user sees.
-      if (!retryable || code !== 'NOT_OWNER') throw new Error(`a visit of ${key} failed: ${code}`);
+      if (code !== 'NOT_OWNER' && code !== 'CLOSED') throw new Error(`a visit of ${key} failed: ${code}`);
       return undefined;
     });
   return { lookup, servers, find, visit };
