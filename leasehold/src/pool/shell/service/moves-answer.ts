@@ -10,7 +10,7 @@ export interface MovesAnswer {
   readonly pool: string;
   /** What is sent counts from the beginning of this term. */
   readonly term: number;
-  readonly logPosition: number;
+  readonly position: number;
   /** Whether keys of this pool can move with their state already. */
   readonly canMove: boolean;
   /** Moves under way; null unless this Manager leads. */
@@ -61,7 +61,7 @@ export function movesAnswer(seen: ManagerObservation, pool: string, name: string
   const isMeant = ({ incarnation, intent, ...member }: NonNullable<typeof observed>['members'][number]) =>
     name === undefined ? intent !== 'stay' || takingPart.has(incarnation) : member.name === name;
   return {
-    ...{ pool, term: seen.term, logPosition: seen.state.position, canMove: table.hasMoves },
+    ...{ pool, term: seen.term, position: seen.state.position, canMove: table.hasMoves },
     moves:
       observed?.underway
         .filter((move) => name === undefined || move.fromName === name || move.toName === name)

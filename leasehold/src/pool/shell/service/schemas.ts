@@ -224,7 +224,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
   Moves: object({
     pool: POOL,
     term: whole('the term of the leader; bytes count from its beginning'),
-    logPosition: whole('how far the log had got'),
+    position: whole('how far the log had got'),
     canMove: yes('keys of this pool can move with their state already'),
     moves: orNull(listOf(ref('Move'), 'under way; null unless this Manager leads')),
     owners: orNull(
