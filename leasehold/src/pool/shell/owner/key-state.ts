@@ -32,6 +32,7 @@ export class KeyState {
   readonly #around: KeyStateAround;
   readonly #maps: Pick<LeasedMap<unknown>, 'name' | 'forget' | 'close'>[] = [];
   readonly #names = new Set<string>();
+  #isToldSoon = false;
 
   constructor(around: KeyStateAround) {
     this.#around = around;
@@ -80,6 +81,12 @@ export class KeyState {
     const { carrier, namesChanged } = this.#around;
     if (state !== undefined) carrier?.movable(name, state);
     this.#names.add(name);
-    if (state !== undefined) namesChanged();
+    if (state === undefined || this.#isToldSoon) return;
+    this.#isToldSoon = true;
+    // An application names all it has in one turn.
+    queueMicrotask(() => {
+      this.#isToldSoon = false;
+      namesChanged();
+    });
   }
 }

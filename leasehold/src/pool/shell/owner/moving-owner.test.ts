@@ -405,13 +405,16 @@ describe('state by name', () => {
   const state = { snapshot: async function* () {}, changes: () => [], done: () => {} };
   const movable = { ...state, stage: () => ({ add: () => {}, commit: () => {}, discard: () => {} }) };
 
-  it('is told to other owners, with the next report', () => {
+  it('is told to other owners at once, all that is named in one turn together', async () => {
     const bench = movingOwner();
+    const before = bench.report().sequence;
     bench.owner.movable('rooms', movable);
-    bench.runtime.pass(4_000);
+    bench.owner.movable('doors', movable);
+    await turn();
+    expect(bench.report().sequence).toBe(before + 1);
     expect(bench.report().transfer).toEqual({
       address: '127.0.0.1:1',
-      names: [{ name: 'rooms', version: 1, reads: [] }],
+      names: ['rooms', 'doors'].map((name) => ({ name, version: 1, reads: [] })),
     });
   });
 
