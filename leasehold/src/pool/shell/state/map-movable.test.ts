@@ -92,6 +92,18 @@ describe('a map that moves', () => {
     ]);
   });
 
+  it('forgets the keys that moved, also when others of the same snapshot came back before', async () => {
+    const { source } = pair();
+    const [upper = ''] = UPPER;
+    for (const key of [a, upper]) source.map.set(source.hold(key), 'here');
+    await all(source.map.movable.snapshot(ALL, signal));
+    source.lease(half(0, 7, 5));
+    source.map.movable.done(LOW, false);
+    expect(source.map.size).toBe(2);
+    source.map.movable.done(HIGH, true);
+    expect([source.map.size, source.map.get(source.hold(a))]).toEqual([1, 'here']);
+  });
+
   it('notes changes from the call of snapshot on, before the first item is read', async () => {
     const { source } = pair({ ttlMs: 1_000 });
     for (const key of [a, b, c, d]) source.map.set(source.hold(key), 'old');

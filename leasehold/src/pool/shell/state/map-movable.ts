@@ -72,6 +72,8 @@ export class MapMovable<T> implements Movable<MapItem<T>> {
   readonly #inside: MapInside<T>;
   /** Where the keys of a snapshot were when it began. */
   readonly #partitions = new WeakMap<KeyNotes<Key>, ReadonlySet<Partition<T>>>();
+  /** Keys of snapshots that are over, with the last number under which they were held then. */
+  #undecided: readonly { readonly keys: RangeSet; readonly number: number }[] = [];
 
   constructor(
     inside: MapInside<T>,
@@ -104,11 +106,18 @@ export class MapMovable<T> implements Movable<MapItem<T>> {
     });
   }
 
+  /** The table can decide otherwise about parts of the keys, so what is not decided yet is remembered. */
   done(keys: RangeSet, moved: boolean): void {
     for (const notes of this.#inside.touched.end(keys)) {
       const numbers = [...(this.#partitions.get(notes) ?? [])].map(({ since }) => since);
-      if (moved) this.#inside.forget(keys.intersect(notes.keys), Math.max(...numbers));
+      this.#undecided = [...this.#undecided, { keys: notes.keys, number: Math.max(...numbers) }];
     }
+    for (const { keys: undecided, number } of moved ? this.#undecided : [])
+      this.#inside.forget(keys.intersect(undecided), number);
+    this.#undecided = this.#undecided.flatMap(({ keys: undecided, number }) => {
+      const rest = undecided.subtract(keys);
+      return rest.isEmpty ? [] : [{ keys: rest, number }];
+    });
   }
 
   stage(keys: RangeSet): MapStage<T> {
