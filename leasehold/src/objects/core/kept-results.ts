@@ -49,13 +49,17 @@ export interface ResultsCopy {
   readonly highestDropped: number;
 }
 
+/** Most objects have no result to keep at most times, and an empty `Map` takes as much memory as a small object. Never written to. */
+const NO_RESULTS: Map<string, Kept> = new Map();
+const NONE_FORGOTTEN: Map<string, number> = new Map();
+
 const idOf = (caller: string, counter: number): string => `${counter}#${caller}`;
 
 export class KeptResults {
   readonly #bounds: ResultBounds;
   /** Oldest first. */
-  readonly #results = new Map<string, Kept>();
-  readonly #forgotten = new Map<string, number>();
+  #results = NO_RESULTS;
+  #forgotten = NONE_FORGOTTEN;
   #floor: number;
   #highestDropped = 0;
   #bytes = 0;
@@ -118,7 +122,7 @@ export class KeptResults {
   static from(copy: ResultsCopy, now: Instant, bounds?: ResultBounds): KeptResults {
     const results = new KeptResults(copy.floor, bounds);
     for (const { leftMs, ...kept } of copy.results) results.#add({ ...kept, dueAt: later(now, leftMs) });
-    for (const [caller, counter] of copy.forgotten) results.#forgotten.set(caller, counter);
+    for (const [caller, counter] of copy.forgotten) results.#forget(caller, counter);
     results.#highestDropped = copy.highestDropped;
     return results;
   }
@@ -129,6 +133,7 @@ export class KeptResults {
   }
 
   #add(kept: Kept): void {
+    if (this.#results === NO_RESULTS) this.#results = new Map();
     this.#results.set(idOf(kept.caller, kept.counter), kept);
     this.#bytes += kept.answer.bytes.length;
   }
@@ -136,6 +141,7 @@ export class KeptResults {
   #remove(kept: Kept): void {
     this.#results.delete(idOf(kept.caller, kept.counter));
     this.#bytes -= kept.answer.bytes.length;
+    if (this.#results.size === 0) this.#results = NO_RESULTS;
   }
 
   #drop(): void {
@@ -145,11 +151,16 @@ export class KeptResults {
     this.#remember(kept);
   }
 
+  #forget(caller: string, counter: number): void {
+    if (this.#forgotten === NONE_FORGOTTEN) this.#forgotten = new Map();
+    this.#forgotten.set(caller, counter);
+  }
+
   #remember({ caller, counter, number }: Kept): void {
     this.#highestDropped = Math.max(this.#highestDropped, number);
     const known = this.#forgotten.get(caller);
     if (known !== undefined || this.#forgotten.size < this.#bounds.maxCallers)
-      this.#forgotten.set(caller, Math.max(known ?? 0, counter));
+      this.#forget(caller, Math.max(known ?? 0, counter));
     else this.#floor = Math.max(this.#floor, number);
   }
 }

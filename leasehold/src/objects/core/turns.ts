@@ -154,7 +154,8 @@ interface ObjectRecord<Slot> extends Due {
 /** One position: its queue, and the objects there. */
 interface Seat<Slot> {
   readonly position: Hash;
-  readonly waiting: Set<Waiting>;
+  /** In the order of arrival. */
+  waiting: Set<Waiting>;
   readonly records: Map<string, ObjectRecord<Slot>>;
   turn: Running<Slot> | undefined;
   /** While the position moves: the objects as they were before the turn under way; undefined if that turn began before the move. */
@@ -164,6 +165,9 @@ interface Seat<Slot> {
 }
 
 type Includes = (position: Hash) => boolean;
+
+/** Of most positions, which are idle: an empty `Set` takes as much memory as a small object. Never written to. */
+const NONE_WAITING: Set<Waiting> = new Set();
 
 const recordKey = ({ kind, key }: ObjectName): string => `${kind} ${key}`;
 
@@ -350,6 +354,7 @@ export class Turns<Slot> {
     const seat = this.#seatAt(position);
     const until = later(now, frame.leftMs);
     const waiting: Waiting = { is: 'waiting', seat, frame, link, caller, until, dueAt: undefined, place: -1 };
+    if (seat.waiting === NONE_WAITING) seat.waiting = new Set();
     seat.waiting.add(waiting);
     this.#due.set(waiting, until);
     this.#next(now, seat);
@@ -390,6 +395,7 @@ export class Turns<Slot> {
       this.#leave(waiting);
       if (this.#callerOf.get(waiting.link) !== undefined) this.#decide(now, seat, waiting);
     }
+    if (seat.waiting.size === 0) seat.waiting = NONE_WAITING;
     this.#forgetSeat(seat);
   }
 
@@ -492,8 +498,15 @@ export class Turns<Slot> {
   #seatAt(position: Hash): Seat<Slot> {
     let seat = this.#seats.get(position);
     if (seat === undefined) {
-      const [waiting, records] = [new Set<Waiting>(), new Map<string, ObjectRecord<Slot>>()];
-      seat = { position, waiting, records, turn: undefined, before: undefined, isDropped: false };
+      const records = new Map<string, ObjectRecord<Slot>>();
+      seat = {
+        position,
+        waiting: NONE_WAITING,
+        records,
+        turn: undefined,
+        before: undefined,
+        isDropped: false,
+      };
       this.#seats.set(position, seat);
     }
     return seat;

@@ -84,7 +84,13 @@ export function localObjects(options: LocalObjectsOptions): LocalObjects {
   const definitions = definitionsOf(options.kinds);
   const { maxObjects, ttlMs = Number.POSITIVE_INFINITY, idleAfterMs = Number.POSITIVE_INFINITY } = resolved;
   const limits = { maxObjects, ttlMs, idleAfterMs };
-  return new LocalHandle(definitions, limits, (options.runtime ?? nodeRuntime()) as Runtime);
+  const { runtime } = options;
+  // Calls keep the process alive until they are answered; objects that exist do not.
+  const clocks = {
+    calls: (runtime ?? nodeRuntime()) as Runtime,
+    objects: (runtime ?? nodeRuntime({ unref: true })) as Runtime,
+  };
+  return new LocalHandle(definitions, limits, clocks);
 }
 
 function definitionsOf(kinds: readonly AnyKind[]): ReadonlyMap<string, CheckedDefinition> {
@@ -108,6 +114,10 @@ const CLOSE_MS = 1_000;
 /** No machine is found suspended: nothing here is leased. */
 const UNSUSPENDED = { wasSuspended: () => false, looksSuspended: () => false };
 
+const driving = (runtime: Runtime) => ({
+  ...{ guard: UNSUSPENDED, clock: runtime, alarm: (wake: () => void) => alarmOn(runtime, wake) },
+});
+
 interface LocalRequest extends CallRequest {
   readonly timeoutMs: number;
   readonly resolve: (value: unknown) => void;
@@ -130,10 +140,10 @@ class LocalHandle implements LocalObjects {
   constructor(
     definitions: ReadonlyMap<string, CheckedDefinition>,
     limits: { readonly maxObjects: number; readonly ttlMs: number; readonly idleAfterMs: number },
-    runtime: Runtime,
+    clocks: { readonly calls: Runtime; readonly objects: Runtime },
   ) {
     this.#definitions = definitions;
-    this.#runtime = runtime;
+    this.#runtime = clocks.calls;
     const kinds = new Map(
       [...definitions].map(([name, { calls, reads }]) => [
         name,
@@ -150,18 +160,13 @@ class LocalHandle implements LocalObjects {
       routes: { find: () => ({ link: LINK, number: NUMBER, lostAt: 0 }) },
       ...{ cancelMs: 0, retryMs: 1, confirmMs: 1_000 },
     });
-    const shared = {
-      guard: UNSUSPENDED,
-      clock: runtime,
-      alarm: (wake: () => void) => alarmOn(runtime, wake),
-    };
     this.#turnsDriver = new Driver({
-      ...shared,
+      ...driving(clocks.objects),
       core: this.#turns,
       execute: (effect) => this.#executeTurns(effect),
     });
     this.#callerDriver = new Driver({
-      ...shared,
+      ...driving(clocks.calls),
       core: this.#caller,
       execute: (effect) => this.#executeCaller(effect),
     });

@@ -18,7 +18,9 @@ const KEYS = ['a', 'x{a}', 'c'] as const;
 const POSITIONS: readonly bigint[] = [...new Set(KEYS.map((key) => keyHash(key)))];
 
 const STORM_MS = 12_000;
-const CALM_MS = 8_000;
+const CALM_MS = 16_000;
+/** Two trips of a slow link, and more. */
+const PROBE_MS = 5_000;
 const EVENTS_MAX = 400_000;
 
 /** Results that are dropped early, so that callers come back too late. */
@@ -117,7 +119,8 @@ export class Chaos {
     const isProbe = this.#isProbing;
     const key = isProbe ? 'x{a}' : this.#random.pick(KEYS);
     const isCycle = turn.through.includes(keyHash(key));
-    const request = this.#request(owner.caller, key, 'add', 1_000, turn.through, (end) => {
+    const limitMs = isProbe ? PROBE_MS : 1_000;
+    const request = this.#request(owner.caller, key, 'add', limitMs, turn.through, (end) => {
       if (isCycle) this.#cycleEnded(end, isProbe);
       then(end);
     });
@@ -202,8 +205,8 @@ export class Chaos {
   #move(position: bigint, owner: Owner): void {
     const copy = owner.stands ? undefined : owner.core.envelopes(owner.now(), (other) => other === position);
     owner.core.endMove();
-    const target = this.#random.pick(this.#owners);
-    if (target === owner || target.stands || this.#random.chance(0.2)) {
+    const target = this.#random.pick(this.#owners.filter((other) => other !== owner));
+    if (target.stands || this.#random.chance(0.2)) {
       this.world.count('moves that came back');
       this.#resume(position);
       return;

@@ -146,8 +146,8 @@ export const mutants: readonly Mutant[] = [
     promise: 'once',
     story: 'A result is dropped, and the object does not remember that.',
     file: RESULTS,
-    from: 'this.#forgotten.set(caller, Math.max(known ?? 0, counter));',
-    to: 'this.#forgotten.set(caller, known ?? 0);',
+    from: 'this.#forget(caller, Math.max(known ?? 0, counter));',
+    to: 'this.#forget(caller, known ?? 0);',
   },
   {
     name: 'forgotten-floor-not-kept',
@@ -162,8 +162,8 @@ export const mutants: readonly Mutant[] = [
     promise: 'once',
     story: 'An object moves without what it remembers of dropped results.',
     file: RESULTS,
-    from: 'results.#forgotten.set(caller, counter);',
-    to: 'results.#forgotten.set(caller, Math.min(counter, 0));',
+    from: 'results.#forget(caller, counter);',
+    to: 'results.#forget(caller, Math.min(counter, 0));',
   },
   {
     name: 'floor-of-an-object-stays-behind',

@@ -14,7 +14,7 @@ const FLOORS: Readonly<Record<string, number>> = {
   evictions: 1,
   moves: 2,
   'moves, forced': 0.5,
-  'moves that came back': 1,
+  'moves that came back': 0.6,
   lapses: 1,
   losses: 2,
   crashes: 0.5,
@@ -22,11 +22,11 @@ const FLOORS: Readonly<Record<string, number>> = {
   'broken links': 5,
   'suspended callers': 2,
   cycles: 5,
-  'failed, over': 0.5,
-  'failed, cancelled': 0.5,
-  'unknown, over': 1,
-  'unknown, lost': 0.5,
-  'unknown, forgotten': 0.2,
+  'failed, over': 5,
+  'failed, cancelled': 5,
+  'unknown, over': 10,
+  'unknown, lost': 5,
+  'unknown, forgotten': 2,
 };
 
 export const simulation: Simulation = {
