@@ -13,6 +13,8 @@ const INCARNATION = 'presence-1.1';
 interface Ordered {
   readonly manager: ManagerToLookAt;
   readonly orders: unknown[];
+  /** How often the command has looked. */
+  looks(): number;
 }
 
 /**
@@ -24,6 +26,7 @@ function drainable(perLook: number): Ordered {
   const manager = threeOwners();
   const orders: unknown[] = [];
   let isOrdered = false;
+  let looks = 0;
   const rows = () => manager.state.pool('presence').rowsOf(INCARNATION);
   manager.order = async (_, order) => {
     orders.push(order);
@@ -36,6 +39,7 @@ function drainable(perLook: number): Ordered {
     return INCARNATION;
   };
   const moves = (): MovesObservation => {
+    looks += 1;
     const spans = isOrdered ? rows().slice(0, perLook) : [];
     if (spans.length > 0)
       manager.commit('presence', [{ kind: 'move', incarnation: 'presence-2.1', spans, ticket: 't' }]);
@@ -44,7 +48,7 @@ function drainable(perLook: number): Ordered {
     return { underway: [], members: [{ ...member, incarnation: INCARNATION, name: OWNER, targets }] };
   };
   Object.defineProperty(manager, 'moves', { get: moves });
-  return { manager, orders };
+  return { manager, orders, looks: () => looks };
 }
 
 const rangesOf = ({ manager }: Ordered): number => manager.state.pool('presence').rowsOf(INCARNATION).length;
@@ -125,6 +129,26 @@ describe('pool drain', () => {
     const { code, printed } = await running;
     expect(code).toBe(130);
     expect(printed).toMatch(/^Interrupted: the drain of presence-1 goes on, \d+ of \d+ ranges are left\./);
+  });
+
+  it('says so, too, when no Manager answers any more', async () => {
+    const ordered = drainable(0);
+    const ranges = rangesOf(ordered);
+    await using server = await served(ordered.manager);
+    const running = server.run('pool', 'drain', 'presence', OWNER, '--json');
+    // The third look is after the first was answered.
+    await expect.poll(() => ordered.looks(), { timeout: 10_000 }).toBeGreaterThan(2);
+    await server[Symbol.asyncDispose]();
+    process.emit('SIGINT');
+    const { code, printed } = await running;
+    expect(code).toBe(130);
+    expect(JSON.parse(printed)).toMatchObject({
+      outcome: 'interrupted',
+      ranges,
+      left: ranges,
+      moved: 0,
+      lost: null,
+    });
   });
 
   it('ends with 4 if there is no such owner', async () => {

@@ -115,7 +115,8 @@ interface DrainResult {
   readonly outcome: 'drained' | 'unfinished' | 'interrupted' | 'ordered' | 'gone';
   readonly ranges: number;
   readonly moved: number;
-  readonly lost: number;
+  /** Null if it was interrupted, and no Manager could be asked any more. */
+  readonly lost: number | null;
   readonly left: number;
   readonly bytes: number;
   readonly tookMs: number;
@@ -228,21 +229,24 @@ class Drain {
   /** @param since the position of the log before the drain */
   async result(outcome: DrainResult['outcome'], since: number): Promise<DrainResult> {
     const tookMs = Math.round(this.#progress.tookMs(performance.now()));
-    const { rows } = await tableOf(this.#api, this.#about.pool);
+    const found = { ...this.#about, outcome, ranges: this.#had.length, bytes: this.#progress.bytes, tookMs };
+    const table = await tableOf(this.#api, this.#about.pool).catch((error: unknown) => {
+      if (outcome === 'interrupted' && isForNow(error)) return undefined;
+      throw error;
+    });
+    if (table === undefined) {
+      const { left, ranges } = this.#progress;
+      return { ...found, moved: ranges - left, lost: null, left };
+    }
+    const { rows } = table;
     const stays = (row: RowAnswer): boolean => row.owner === this.#about.incarnation;
     const isLost = (row: RowAnswer): boolean => row.lostAt > since;
     const count = (isCounted: (row: RowAnswer) => boolean): number =>
       this.#had.filter((range) => rows.some((row) => isCounted(row) && overlap(row, range))).length;
     const lost = count(isLost);
     const left = outcome === 'gone' ? 0 : count(stays);
-    return {
-      ...{ ...this.#about, outcome, ranges: this.#had.length, lost, left },
-      moved: Math.max(
-        0,
-        this.#had.length - count((row) => isLost(row) || (outcome !== 'gone' && stays(row))),
-      ),
-      ...{ bytes: this.#progress.bytes, tookMs },
-    };
+    const notMoved = count((row) => isLost(row) || (outcome !== 'gone' && stays(row)));
+    return { ...found, lost, left, moved: this.#had.length - notMoved };
   }
 }
 
