@@ -141,6 +141,27 @@ describe('an owner that drains', () => {
     expect(await owner.drain({ timeoutMs: 600_000 })).toEqual({ moved: 0, lost: ranges });
   }, 60_000);
 
+  it('waits for no other that drains, too: all leave at once, and everything is lost', async () => {
+    const { a, b, c, lookup } = await cluster();
+    const owners = [a, b, c].map(({ owner }) => owner);
+    const before = owners.map((owner) => owner.ranges().length);
+    const drained = await Promise.all(owners.map((owner) => owner.drain({ timeoutMs: 600_000 })));
+    // What one has handed to another before a Manager knew that both drain is lost there.
+    const sum = (counts: readonly number[]): number => counts.reduce((one, other) => one + other, 0);
+    expect(sum(drained.map(({ lost }) => lost))).toBe(sum(before));
+    await lookup.close();
+  }, 60_000);
+
+  it('loses everything at once where keys do not move', async () => {
+    const owner = await joinPool({
+      ...{ managers: [manager.address], pool, name: 'z', url: 'local://z', logger: silent },
+    });
+    await owner.whenOwned('room-1');
+    const ranges = owner.ranges().length;
+    expect(await owner.drain({ timeoutMs: 600_000 })).toEqual({ moved: 0, lost: ranges });
+    expect(await owner.closed).toBeUndefined();
+  }, 60_000);
+
   it('waits for guarded work under way, and callers wait for the next owner', async () => {
     const { a, lookup, losses } = await cluster();
     await askAll(lookup);
