@@ -65,6 +65,8 @@ interface State {
   readonly items: Items;
   /** Keys for which `onDepart` was done in a stop, and on which nothing was worked since. */
   readonly flushed: Set<Hash>;
+  /** Keys on which nothing was worked since the last call of `onDepart` in a stop began. */
+  readonly unwritten: Set<Hash>;
 }
 
 type Serving = 'loading' | 'ready' | 'asked back';
@@ -116,7 +118,7 @@ export class ShellOwner {
     const { name, keys, moving } = this.#options;
     this.#calls.clear();
     const transport = runtime.transport(network);
-    const state: State = { serving: new Map(), items: new Items(), flushed: new Set() };
+    const state: State = { serving: new Map(), items: new Items(), flushed: new Set(), unwritten: new Set() };
     moving?.items.began(incarnation, state.flushed);
     const carrier = moving && this.#carrier(runtime, incarnation, moving);
     const owner: PoolOwner = new PoolOwner({
@@ -166,7 +168,7 @@ export class ShellOwner {
   }
 
   /** Loads and flushes, each of which takes a while, and notes what may be worked on. */
-  #application(runtime: SimRuntime, { serving, items, flushed }: State) {
+  #application(runtime: SimRuntime, { serving, items, flushed, unwritten }: State) {
     const { keys, upcallMs, moving } = this.#options;
     const { world } = this.#around;
     const positions = keys.map((key) => keyHash(key));
@@ -190,9 +192,11 @@ export class ShellOwner {
       },
       onDepart: async (ranges: RangeSet, { isStopped }: DepartContext) => {
         world.count(isStopped ? 'upcalls, departing in a stop' : 'upcalls, about to depart');
+        const flushing = isStopped ? positions.filter((position) => ranges.has(position)) : [];
+        for (const position of flushing) unwritten.add(position);
         await pause(runtime, isStopped ? upcallMs / 4 : upcallMs);
         if (runtime.random() < 0.1) throw new Error('the store does not answer');
-        if (isStopped) for (const position of positions) if (ranges.has(position)) flushed.add(position);
+        for (const position of flushing) if (unwritten.has(position)) flushed.add(position);
       },
     };
     return {
@@ -259,6 +263,7 @@ export class ShellOwner {
       );
     this.#options.moving?.items.found('items', position, incarnation, state.items.get(position), false);
     state.flushed.delete(position);
+    state.unwritten.delete(position);
     return {
       position,
       by: incarnation,
@@ -281,6 +286,7 @@ export class ShellOwner {
     await pause(runtime, workMs, held.signal);
     if (moving !== undefined && held.isHeld()) {
       state.flushed.delete(work.position);
+      state.unwritten.delete(work.position);
       const version = runtime.random() < 0.2 ? undefined : moving.items.nextVersion();
       state.items.set(work.position, version);
       moving.items.wrote('items', work.position, version);
