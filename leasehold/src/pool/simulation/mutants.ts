@@ -193,8 +193,8 @@ export const mutants: readonly Mutant[] = [
     story:
       'The channel is not signed, so a stranger repeats the proof of an owner on a connection of its own.',
     file: INCARNATION,
-    from: 'const parts = [channel, pool, incarnation].flatMap((part) => {',
-    to: 'const parts = [channel.slice(0, 0), pool, incarnation].flatMap((part) => {',
+    from: "signedStatement('leasehold-incarnation-1', [channel, pool, incarnation]);",
+    to: "signedStatement('leasehold-incarnation-1', [channel.slice(0, 0), pool, incarnation]);",
   },
   {
     name: 'incarnation-not-that-of-the-key',

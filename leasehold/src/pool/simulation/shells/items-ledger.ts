@@ -1,5 +1,5 @@
 /**
- * What applications have written under each key, and what became of it, by true time and the log.
+ * What applications have written under each key, in each state that moves (items of their own, leased maps), and what became of it, by true time and the log.
  *
  *  - `nothing-missing`: guarded work finds the item that was last acknowledged, by whichever owner, unless the log has recorded a loss since.
  *  - `nothing-revived`: it finds nothing else. (An item that was written and not acknowledged, because the key was lost before the work ended, may be
@@ -29,8 +29,8 @@ export class ItemsLedger {
   readonly #world: World;
   readonly #positions: readonly Hash[];
   readonly #truth = new Truth();
-  /** What may be found: the item that was acknowledged last, and those that were written since. */
-  readonly #possible = new Map<Hash, Set<number | undefined>>();
+  /** By key and state, what may be found: the item that was acknowledged last, and those that were written since. */
+  readonly #possible = new Map<Hash, Map<string, Set<number | undefined>>>();
   readonly #flushed = new Map<string, Flushed>();
   #version = 0;
 
@@ -50,25 +50,27 @@ export class ItemsLedger {
   }
 
   /** The memory has it; the caller does not know yet. */
-  wrote(position: Hash, version: number | undefined): void {
-    this.#of(position).add(version);
+  wrote(state: string, position: Hash, version: number | undefined): void {
+    this.#of(state, position).add(version);
   }
 
-  acknowledged(position: Hash, version: number | undefined): void {
-    this.#possible.set(position, new Set([version]));
+  acknowledged(state: string, position: Hash, version: number | undefined): void {
+    this.#statesOf(position).set(state, new Set([version]));
     this.#world.count('items written');
   }
 
-  found(position: Hash, by: string, version: number | undefined): void {
-    const possible = this.#of(position);
+  /** @param mayBeGone whether the state drops items by itself */
+  found(state: string, position: Hash, by: string, version: number | undefined, mayBeGone: boolean): void {
+    const possible = this.#of(state, position);
     if (possible.has(version)) {
-      if (version !== undefined) this.#world.count('items found');
+      if (version !== undefined) this.#world.count(`items found in ${state}`);
       return;
     }
+    if (version === undefined && mayBeGone) return;
     const shown = [...possible].map((each) => each ?? 'nothing').join(' or ');
     throw this.#world.broken(
       possible.size === 1 && possible.has(undefined) ? 'nothing-revived' : 'nothing-missing',
-      `${by} finds ${version ?? 'nothing'} at ${position}, and ${shown} was written`,
+      `${by} finds ${version ?? 'nothing'} in ${state} at ${position}, and ${shown} was written`,
     );
   }
 
@@ -82,7 +84,7 @@ export class ItemsLedger {
         for (const at of this.#positions) {
           if (at < start || end <= at) continue;
           if (moved) this.#hasMoved(at, from);
-          else this.#possible.set(at, new Set([undefined]));
+          else this.#possible.delete(at);
           this.#world.count(moved ? 'keys moved' : 'keys lost');
         }
   }
@@ -95,9 +97,16 @@ export class ItemsLedger {
     );
   }
 
-  #of(position: Hash): Set<number | undefined> {
-    let possible = this.#possible.get(position);
-    if (possible === undefined) this.#possible.set(position, (possible = new Set([undefined])));
+  #of(state: string, position: Hash): Set<number | undefined> {
+    const states = this.#statesOf(position);
+    let possible = states.get(state);
+    if (possible === undefined) states.set(state, (possible = new Set([undefined])));
     return possible;
+  }
+
+  #statesOf(position: Hash): Map<string, Set<number | undefined>> {
+    let states = this.#possible.get(position);
+    if (states === undefined) this.#possible.set(position, (states = new Map()));
+    return states;
   }
 }

@@ -5,8 +5,7 @@
  *    `guard` promises that to its caller by the check at the end: the key was held all along.
  *  - `numbers-grow`: of two successes on one position, the later one does not have the lower number.
  *  - `memory-is-current`: a `LeasedMap` returns no entry if another incarnation has succeeded on the key since.
- *  - `versions-never-return`: `replace` finds no version again that another incarnation's entry has, or has had since. (An entry that has moved with its
- *    key keeps its version, until somebody works on the key.)
+ *  - `versions-never-return`: `replace` finds no version again that another incarnation's entry has, or has had since.
  *  - `upcalls-in-order`: work begins only on keys for which `onGrant` has resolved, and neither `onRevoke` nor `onLost` was
  *    called since.
  *  - `answered`: every call of `guard` comes to an end, unless its process has.
@@ -31,14 +30,16 @@ export interface Work {
   readonly number: number;
   readonly beganAtMs: number;
   endedAtMs: number;
-  /** What it has written under the key, if it did. */
-  item?: { readonly version: number | undefined };
+  /** What it has written under the key, by the name of the state. */
+  readonly items: Map<string, number | undefined>;
 }
 
 /** An entry of a leased map. */
 export interface Remembered {
   readonly by: string;
   readonly atMs: number;
+  /** Unlike any other, if the map moves. */
+  readonly mark?: number | undefined;
 }
 
 /** The version of an entry, as an incarnation saw it. */
@@ -53,12 +54,9 @@ export class Ledger {
   readonly #world: World;
   readonly #successes = new Map<Hash, Work[]>();
   readonly #versions = new Map<Hash, SeenVersion[]>();
-  readonly #entriesMove: boolean;
 
-  /** @param entriesMove whether entries of leased maps come to other owners with their keys */
-  constructor(world: World, entriesMove: boolean) {
+  constructor(world: World) {
     this.#world = world;
-    this.#entriesMove = entriesMove;
   }
 
   succeeded(work: Work): void {
@@ -86,7 +84,7 @@ export class Ledger {
   replaced(position: Hash, by: string, seen: SeenVersion): void {
     this.#world.count('entries replaced by version');
     const later = this.#laterThan(position, seen);
-    if ((by === seen.by || this.#entriesMove) && later === undefined) return;
+    if (by === seen.by && later === undefined) return;
     throw this.#world.broken(
       'versions-never-return',
       `${by} replaced version ${seen.version}, which ${seen.by} saw at ${seen.atMs}${later === undefined ? '' : `, although ${shown(later)}`}`,

@@ -143,8 +143,8 @@ export const mutants: readonly Mutant[] = [
     to: 'this.#done(this.#states, part, moved && this.#states.length === 0);',
   },
   {
-    ...{ name: 'returned-keys-forgotten', promise: 'nothing-missing', file: OUTGOING_STREAM },
-    story: 'A source that is given its keys back forgets what it remembers of them.',
+    ...{ name: 'returned-keys-forgotten', promise: 'upcalls-in-order', file: OUTGOING_STREAM },
+    story: 'A source that is given its keys back is told to forget them, and serves them all the same.',
     from: 'this.#done(this.#states, part, moved);',
     to: 'this.#done(this.#states, part, moved || this.#isHanded);',
   },

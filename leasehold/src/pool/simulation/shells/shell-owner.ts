@@ -18,7 +18,7 @@ import type { DepartContext } from '../../shell/moves/moving-keys.ts';
 import type { HeldKey } from '../../shell/owner/held-keys.ts';
 import { LeasedMap } from '../../shell/state/leased-map.ts';
 import { resolveLeasedMap } from '../../shell/state/leased-map-options.ts';
-import type { ItemCodec } from '../../shell/state/movable.ts';
+import { structuredCodec } from '../../shell/state/structured-codec.ts';
 import { PoolOwner } from '../../shell/owner/pool-owner.ts';
 import type { SimulatedLines } from '../moves/simulated-lines.ts';
 import type { NodeDependencies } from '../nodes.ts';
@@ -59,22 +59,14 @@ const SMALL = 3;
 /** A carrier without progress for so long gives a stream up. */
 const STALL_MS = 2_000;
 
-/** Items bring their own. */
-const NO_CODEC: ItemCodec<unknown> = {
-  encode: () => {
-    throw new Error('there is no other state');
-  },
-  decode: () => {
-    throw new Error('there is no other state');
-  },
-};
-
 /** What one incarnation remembers. */
 interface State {
   readonly serving: Map<Hash, Serving>;
   readonly items: Items;
   /** Keys for which `onDepart` was done in a stop, and on which nothing was worked since. */
   readonly flushed: Set<Hash>;
+  /** Keys on which nothing was worked since the last call of `onDepart` in a stop began. */
+  readonly unwritten: Set<Hash>;
 }
 
 type Serving = 'loading' | 'ready' | 'asked back';
@@ -126,7 +118,7 @@ export class ShellOwner {
     const { name, keys, moving } = this.#options;
     this.#calls.clear();
     const transport = runtime.transport(network);
-    const state: State = { serving: new Map(), items: new Items(), flushed: new Set() };
+    const state: State = { serving: new Map(), items: new Items(), flushed: new Set(), unwritten: new Set() };
     moving?.items.began(incarnation, state.flushed);
     const carrier = moving && this.#carrier(runtime, incarnation, moving);
     const owner: PoolOwner = new PoolOwner({
@@ -163,7 +155,7 @@ export class ShellOwner {
   #carrier(runtime: SimRuntime, incarnation: string, { lines }: ShellMoving): MoveCarrier {
     let nonces = 0;
     return new MoveCarrier({
-      ...{ pool: 'pool', runtime, logger: silent, defaultCodec: NO_CODEC, stallTimeoutMs: STALL_MS },
+      ...{ pool: 'pool', runtime, logger: silent, defaultCodec: structuredCodec, stallTimeoutMs: STALL_MS },
       ...{ signer: carriageSigner(incarnation), verifier: carriageVerifier },
       carriage: processCarriage(lines, this.process, runtime),
       atEndOfTurn: (callback) => void runtime.wakeAt(runtime.now(), callback),
@@ -176,7 +168,7 @@ export class ShellOwner {
   }
 
   /** Loads and flushes, each of which takes a while, and notes what may be worked on. */
-  #application(runtime: SimRuntime, { serving, items, flushed }: State) {
+  #application(runtime: SimRuntime, { serving, items, flushed, unwritten }: State) {
     const { keys, upcallMs, moving } = this.#options;
     const { world } = this.#around;
     const positions = keys.map((key) => keyHash(key));
@@ -200,9 +192,11 @@ export class ShellOwner {
       },
       onDepart: async (ranges: RangeSet, { isStopped }: DepartContext) => {
         world.count(isStopped ? 'upcalls, departing in a stop' : 'upcalls, about to depart');
+        const flushing = isStopped ? positions.filter((position) => ranges.has(position)) : [];
+        for (const position of flushing) unwritten.add(position);
         await pause(runtime, isStopped ? upcallMs / 4 : upcallMs);
         if (runtime.random() < 0.1) throw new Error('the store does not answer');
-        if (isStopped) for (const position of positions) if (ranges.has(position)) flushed.add(position);
+        for (const position of flushing) if (unwritten.has(position)) flushed.add(position);
       },
     };
     return {
@@ -255,7 +249,7 @@ export class ShellOwner {
   #succeeded(work: Work): void {
     const { ledger, moving } = this.#options;
     ledger.succeeded(work);
-    if (work.item !== undefined) moving?.items.acknowledged(work.position, work.item.version);
+    for (const [state, version] of work.items) moving?.items.acknowledged(state, work.position, version);
   }
 
   #begin({ state, incarnation }: Tracked, { key, number }: HeldKey): Work {
@@ -267,29 +261,49 @@ export class ShellOwner {
         'upcalls-in-order',
         `${incarnation} works on a key that is ${serving ?? 'not granted'}`,
       );
-    this.#options.moving?.items.found(position, incarnation, state.items.get(position));
+    this.#options.moving?.items.found('items', position, incarnation, state.items.get(position), false);
     state.flushed.delete(position);
-    return { position, by: incarnation, number, beganAtMs: world.trueMs, endedAtMs: world.trueMs };
+    state.unwritten.delete(position);
+    return {
+      position,
+      by: incarnation,
+      number,
+      beganAtMs: world.trueMs,
+      endedAtMs: world.trueMs,
+      items: new Map(),
+    };
   }
 
   async #work({ runtime, maps, state, incarnation }: Tracked, held: HeldKey, work: Work): Promise<void> {
     const { ledger, workMs, moving } = this.#options;
     for (const map of maps) {
       const found = map.get(held);
-      if (found !== undefined) ledger.remembers(keyHash(held.key), incarnation, found);
+      const { position } = work;
+      if (moving !== undefined && map.name !== undefined)
+        moving.items.found(placeIn(map, held), position, incarnation, found?.mark, map.name === 'small');
+      else if (found !== undefined) ledger.remembers(position, incarnation, found);
     }
     await pause(runtime, workMs, held.signal);
     if (moving !== undefined && held.isHeld()) {
       state.flushed.delete(work.position);
+      state.unwritten.delete(work.position);
       const version = runtime.random() < 0.2 ? undefined : moving.items.nextVersion();
       state.items.set(work.position, version);
-      moving.items.wrote(work.position, version);
-      work.item = { version };
+      moving.items.wrote('items', work.position, version);
+      work.items.set('items', version);
     }
-    const own = { by: incarnation, atMs: this.#around.world.trueMs };
+    const own: Remembered = {
+      ...{ by: incarnation, atMs: this.#around.world.trueMs },
+      mark: moving?.items.nextVersion(),
+    };
     // Some work asks nothing more, so that only `guard` can find that its lease is lost.
     if (runtime.random() >= 0.7) return;
-    for (const map of maps) map.set(held, own);
+    for (const map of maps) {
+      map.set(held, own);
+      if (moving === undefined || map.name === undefined) continue;
+      moving.items.wrote(placeIn(map, held), work.position, own.mark);
+      work.items.set(placeIn(map, held), own.mark);
+    }
     const [map] = maps;
     const position = keyHash(held.key);
     const seen = ledger.someVersion(position, runtime.random());
@@ -299,6 +313,10 @@ export class ShellOwner {
       ledger.replaced(position, incarnation, seen);
   }
 }
+
+/** To a map a key and its own position are two keys. */
+const placeIn = ({ name }: LeasedMap<Remembered>, { key }: HeldKey): string =>
+  typeof key === 'string' ? `${name}` : `${name}, by position`;
 
 interface Tracked {
   readonly runtime: SimRuntime;

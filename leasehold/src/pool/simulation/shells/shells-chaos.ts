@@ -19,6 +19,9 @@ const KEYS = ['alice', 'bob', 'carol', 'dave'];
 /** Where keys move, in ranges: enough that most ranges have one. */
 const KEYS_THAT_MOVE = [...KEYS, 'erin', 'frank', 'grace', 'heidi', 'ivan', 'judy'];
 
+/** The longest pause after moves that failed, and some more. */
+const LAST_PAUSE_MS = 40_000;
+
 export class ShellsChaos {
   readonly pool: PoolWorld;
   readonly #dice: Random;
@@ -54,7 +57,7 @@ export class ShellsChaos {
       rateSpread: rate,
       lateMs: this.#lateMs,
     });
-    this.#ledger = new Ledger(this.pool.world, this.#wishes !== undefined);
+    this.#ledger = new Ledger(this.pool.world);
     this.#moving = this.#wishes && this.#drawMoving(moves);
     this.pool.world.afterEach(() => {
       if (this.#failure !== undefined) throw this.#failure.error;
@@ -110,6 +113,10 @@ export class ShellsChaos {
     for (const { process } of this.#owners) process.resume();
     this.#addOwner();
     await this.#play(pool.settleMs + this.#leaseMs);
+    // A range may be on its way just now, or be tried again after a pause.
+    const untilMs = pool.world.trueMs + (this.#moving === undefined ? 0 : LAST_PAUSE_MS);
+    while (this.#unserved() !== undefined && pool.world.trueMs < untilMs)
+      await this.#play(this.#leaseMs / 10);
     this.#settled();
     pool.world.count('events', pool.world.events);
   }
@@ -125,11 +132,17 @@ export class ShellsChaos {
       if (since !== undefined && world.trueMs - since > 2 * this.#leaseMs)
         throw world.broken('answered', `${owner.process.name} waits for a call since ${since.toFixed(0)}`);
     }
+    const unserved = this.#unserved();
+    if (unserved !== undefined) throw world.broken('answered', unserved);
+  }
+
+  /** Which key is not served by one owner, in a sentence. */
+  #unserved(): string | undefined {
     for (const key of this.#keys) {
       const serving = this.#owners.filter((owner) => owner.serves(key)).map(({ process }) => process.name);
-      if (serving.length !== 1)
-        throw world.broken('answered', `${key} is served by ${serving.join(' and ') || 'nobody'}`);
+      if (serving.length !== 1) return `${key} is served by ${serving.join(' and ') || 'nobody'}`;
     }
+    return undefined;
   }
 
   #addOwner(): void {
