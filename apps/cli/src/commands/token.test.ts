@@ -165,7 +165,7 @@ describe('a Manager with a token', { timeout: TIMEOUT_MS }, () => {
   });
 
   it('cannot be told of a death by a supervisor without one', async () => {
-    const file = await tokenFile('reader', 'reader:pool');
+    const file = await tokenFile('of a look-up', 'reader:pool');
     const ended = await run(['run', '--token-file', file, '--', 'true']);
     expect(ended).toMatchObject({
       code: 5,
