@@ -82,6 +82,8 @@ describe('an error that is thrown on purpose', () => {
     const option = invalidOption('ttlMs', -1, 'it must be positive');
     expect(option.details).toEqual({ option: 'ttlMs', value: -1, rule: 'it must be positive' });
     expect(brokenRule(option)).toEqual({ code: 'INVALID_OPTION', ...option.details });
+    const unprotected = invalidOption('listen', '10.0.0.1', 'it needs a token', 'NO_TOKEN');
+    expect(brokenRule(unprotected)).toEqual({ code: 'NO_TOKEN', ...unprotected.details });
     expect(brokenRule(invalidKey(7))).toBeUndefined();
     expect(invalidKey(7)).toMatchObject({ code: 'INVALID_KEY', details: { key: 7 } });
     expect(option.message).toBe('option ttlMs is -1, but it must be positive');

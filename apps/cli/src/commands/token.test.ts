@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { lastingAddresses } from '../../../../leasehold/src/node/testing/lasting-port.ts';
+import { joinPool, silent } from 'leasehold/pool';
 import { run, start } from '../testing/started.ts';
 
 const TIMEOUT_MS = 120_000;
@@ -109,6 +110,67 @@ describe('leasehold token', { timeout: TIMEOUT_MS }, () => {
     expect((await run(['ca', 'create', '--root', open])).stderr).toContain('ROOT_EXISTS');
     await chmod(join(open, 'root.key'), 0o644);
     expect((await run(['token', 'create', 'viewer', '--root', open])).stderr).toContain('ROOT_EXPOSED');
+  });
+});
+
+describe('a Manager with a token', { timeout: TIMEOUT_MS }, () => {
+  const MANAGER = ['manager', 'start', '--memory', '--first-start', '--json'];
+
+  it('takes the one of its flag or of the environment, and is told to others by no plain HTTP', async () => {
+    const file = await tokenFile('manager', 'server:pool');
+    const { place } = await lastingAddresses('place');
+    for (const [flags, environment] of [
+      [['--token-file', file], {}],
+      [[], { LEASEHOLD_TOKEN_FILE: file }],
+    ] as const) {
+      await using manager = await start([...MANAGER, '--listen', place, '--http', '0', ...flags], {
+        environment,
+      });
+      const { address, http } = await manager.json<{ address?: string; http: string }>(
+        'where it listens',
+        (said) => said.address !== undefined,
+      );
+      expect([address, http]).toEqual([place, expect.stringMatching(/^http:\/\/127\.0\.0\.1:/)]);
+      const owner = joinPool({
+        managers: [place],
+        pool: 'p',
+        name: 'a',
+        url: 'u',
+        tls: false,
+        logger: silent,
+      });
+      await expect(owner).rejects.toMatchObject({ code: 'TLS_REQUIRED' });
+    }
+  });
+
+  it.each([
+    ['with leave to speak plaintext', ['--insecure'], 2, 'speaks no plaintext'],
+    ['and certificates', ['--ca', 'x'], 2, 'and not both'],
+    ['and plain HTTP beyond this machine', ['--http', '10.0.0.1:0'], 2, 'in plaintext'],
+  ])('does not start %s', async (_, flags, code, words) => {
+    const file = await tokenFile(`manager ${words}`, 'server:pool');
+    const ended = await run([...MANAGER, '--listen', '127.0.0.1:0', '--token-file', file, ...flags]);
+    expect(ended).toMatchObject({ code, stderr: expect.stringContaining(words) });
+  });
+
+  it('does not start with a token for something else, or none beyond this machine', async () => {
+    const file = await tokenFile('owner', 'owner:pool');
+    const wrong = await run([...MANAGER, '--listen', '127.0.0.1:0', '--token-file', file]);
+    expect(wrong).toMatchObject({
+      code: 5,
+      stderr: expect.stringContaining('may not be a server of any pool'),
+    });
+    const none = await run([...MANAGER, '--listen', '10.0.0.1:0', '--no-http']);
+    expect(none).toMatchObject({ code: 2, stderr: expect.stringContaining('LEASEHOLD_TOKEN_FILE') });
+  });
+
+  it('cannot be told of a death by a supervisor without one', async () => {
+    const file = await tokenFile('of a look-up', 'reader:pool');
+    const ended = await run(['run', '--token-file', file, '--', 'true']);
+    expect(ended).toMatchObject({
+      code: 5,
+      stderr: expect.stringContaining('may not be an owner of any pool'),
+    });
   });
 });
 

@@ -332,17 +332,17 @@ describe('a port of a service', () => {
     await expect(fetch(`${server.url}/healthz`)).rejects.toThrow();
   });
 
-  it.each<[object, string]>([
+  it.each<[object, string, string?]>([
     [{ listen: '127.0.0.1:70000' }, 'host:port'],
-    [{ listen: '0.0.0.0:0' }, 'insecure'],
+    [{ listen: '0.0.0.0:0' }, 'insecure', 'NO_TOKEN'],
     [{ prot: 1 }, 'prot'],
     ...[5, null, [5], [''], {}, 'x'].map((hosts): [object, string] => [
       { allowedHosts: hosts },
       'allowedHosts',
     ]),
-  ])('is refused before anything has started: %j', async (options, naming) => {
+  ])('is refused before anything has started: %j', async (options, naming, code = 'INVALID_OPTION') => {
     await expect(serveStatus(new Doorbell(), options)).rejects.toMatchObject({
-      code: 'INVALID_OPTION',
+      code,
       message: expect.stringContaining(naming),
     });
   });
