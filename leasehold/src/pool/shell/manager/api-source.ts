@@ -14,7 +14,7 @@ import type { Manager } from '../../core/manager/manager.ts';
 import { VERSION } from '../../../runtime/version.ts';
 import type { ResolvedConfiguration } from './configuration.ts';
 import type { ManagerWatch } from './manager-watch.ts';
-import type { Store } from './store.ts';
+import type { Store } from './store-shape.ts';
 
 export interface ApiSourceParts {
   readonly core: Manager;

@@ -15,7 +15,8 @@ import { resolveDurations, takeoverHoldMs } from '../../core/options.ts';
 import type { PoolManager } from './pool-manager.ts';
 import { planRecovery } from './recover.ts';
 import { startManager } from './start-manager.ts';
-import { planStore, type Store } from './store.ts';
+import { planStore } from './store.ts';
+import type { Store } from './store-shape.ts';
 
 const PEERS = { a: '127.0.0.1:7601', b: '127.0.0.1:7602', c: '127.0.0.1:7603' };
 const LONG_MS = 30_000;

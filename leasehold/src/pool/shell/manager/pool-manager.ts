@@ -58,7 +58,7 @@ import { ManagerWatch } from './manager-watch.ts';
 import { removePool } from './remove-pool.ts';
 import { StepDown } from './step-down.ts';
 import { type KnownPools, namingPools } from './unknown-pools.ts';
-import type { Store } from './store.ts';
+import type { Store } from './store-shape.ts';
 import { Condition } from '../../../runtime/condition.ts';
 
 /** @internal */
