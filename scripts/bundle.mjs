@@ -5,7 +5,7 @@
  *
  * The file is named after its content, so two runs at once never see each other's half-written
  * file, and importing a new version never meets the old one in a cache. Source maps are inside, so
- * that stack traces name the TypeScript lines. Packages stay outside and are found in
+ * that stack traces name the TypeScript lines; they are four fifths of a bundle, so whoever reads no traces leaves them out. Packages stay outside and are found in
  * `node_modules` as usual; but `leasehold/pool` and its like, as the applications write it, is our own
  * source and not what was built of it last.
  */
@@ -43,10 +43,10 @@ export class BundleError extends CommandError {
 
 /**
  * @param {string} entry path of the module, relative to the repository or absolute
- * @param {{ patch?: Patch | undefined }} [options]
+ * @param {{ patch?: Patch | undefined, maps?: boolean }} [options]
  * @returns {Promise<string>} path of the bundle
  */
-export async function bundle(entry, { patch } = {}) {
+export async function bundle(entry, { patch, maps = true } = {}) {
   const path = resolve(root, entry);
   if (!existsSync(path)) throw new BundleError(`${entry} does not exist`);
   const patching = patch === undefined ? undefined : patcher(patch);
@@ -62,7 +62,7 @@ export async function bundle(entry, { patch } = {}) {
       format: 'esm',
       target: 'node20',
       packages: 'external',
-      sourcemap: 'inline',
+      sourcemap: maps ? 'inline' : false,
       sourceRoot: root,
       outfile: join(folder, 'bundle.mjs'),
       logLevel: 'silent',

@@ -5,6 +5,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { root } from './project.mjs';
+import { cyclesIn } from './tidy/cycles.ts';
 import { isCode, readRepository } from './tidy/files.ts';
 import { importComplaints } from './tidy/imports.ts';
 import { limitComplaints } from './tidy/limits.ts';
@@ -228,6 +229,33 @@ describe('names of files in comments and documents', () => {
   });
 });
 
+describe('cycles of imports', () => {
+  const file = (name: string, ...imported: readonly string[]) =>
+    src(`${name}.ts`, imported.map((other) => `import type { X } from './${other}.ts';`).join('\n'));
+
+  it('are found, each once, with the files that lead to each other', () => {
+    const files = [
+      file('a', 'b'),
+      file('b', 'c', 'd'),
+      file('c', 'a'),
+      file('d', 'e'),
+      file('e', 'd'),
+      file('f', 'a'),
+    ];
+    expect(cyclesIn(files)).toEqual([
+      ['leasehold/src/d.ts', 'leasehold/src/e.ts'],
+      ['leasehold/src/a.ts', 'leasehold/src/b.ts', 'leasehold/src/c.ts'],
+    ]);
+  });
+
+  it('are none where files only share what they import', () => {
+    expect(cyclesIn([file('a', 'c'), file('b', 'c', 'a'), file('c')])).toEqual([]);
+  });
+});
+
+/** May only become less. */
+const CYCLES_MAX = 5;
+
 describe('this repository', () => {
   const files = readRepository(root);
   const code = files.filter(isCode);
@@ -239,6 +267,10 @@ describe('this repository', () => {
 
   it('imports in one direction', () => {
     expect(code.flatMap(importComplaints)).toEqual([]);
+  });
+
+  it('has few cycles of files that import each other, if only types', () => {
+    expect(cyclesIn(code).length, JSON.stringify(cyclesIn(code), null, 2)).toBeLessThanOrEqual(CYCLES_MAX);
   });
 
   it('touches its surroundings in node/ alone', () => {

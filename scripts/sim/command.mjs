@@ -271,7 +271,10 @@ async function huntAll(crew, loaded, surroundings, interrupted) {
  */
 async function replay(crew, loaded, { write }) {
   const { protocol, simulation, entry, seed, mutant, trace, json, scenarios } = loaded;
-  const path = mutant === undefined ? loaded.bundle : await bundleMutant(entry, named(simulation, mutant));
+  const path =
+    mutant === undefined
+      ? loaded.bundle
+      : await bundleMutant(entry, named(simulation, mutant), { maps: true });
   const outcome = await playOne(crew, path, { seed, scenarios });
   const { broken, counts } = outcome;
   if (json) {

@@ -22,3 +22,26 @@ describe.each(Object.entries(protocols))('the mutants of %s', (_protocol, entry)
     expect(names).toEqual(expect.arrayContaining(Object.keys(readSeeds(seedsFileOf(entry)))));
   });
 });
+
+describe('the README of a module', () => {
+  /** Of a table of promises: the last column, by convention what holds the promise. */
+  const named = (module: string): string[] => {
+    const text = readFileSync(new URL(`leasehold/src/${module}/README.md`, ROOT), 'utf8');
+    const rows = text.split('\n').filter((line) => line.startsWith('| ') && line.split(' | ').length >= 3);
+    const last = rows.map((line) => line.split(' | ').at(-1) ?? '');
+    return [...last.join().matchAll(/`([a-z]+(?:-[a-z]+)+)`/g)].map(([, name = '']) => name);
+  };
+
+  it.each(['pool', 'membership', 'quorum', 'ratelimit'])(
+    'of %s names only mutants that there are',
+    async (module) => {
+      const names = new Set<string>();
+      for (const entry of Object.values(protocols)) {
+        const { simulation } = (await import(new URL(entry, ROOT).href)) as { simulation: Simulation };
+        for (const { name } of simulation.mutants) names.add(name);
+      }
+      expect(named(module).length).toBeGreaterThan(10);
+      expect(named(module).filter((name) => !names.has(name))).toEqual([]);
+    },
+  );
+});

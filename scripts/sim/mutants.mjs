@@ -39,9 +39,10 @@ const SEEDS_FROM_RECORDED = 10;
 /**
  * @param {string} entry
  * @param {Mutant} mutant
+ * @param {{ maps: boolean }} options whether somebody will read where it broke
  */
-export const bundleMutant = (entry, { file, from, to }) =>
-  bundle(entry, { patch: { file: join(root, 'leasehold', 'src', file), from, to } });
+export const bundleMutant = (entry, { file, from, to }, { maps }) =>
+  bundle(entry, { patch: { file: join(root, 'leasehold', 'src', file), from, to }, maps });
 
 /**
  * @param {Crew} crew
@@ -70,7 +71,7 @@ export async function hunt(crew, entry, mutant, { from, seeds, scenarios, promis
       throw new BundleError(`it names the promise ${promise}, which the simulation does not watch`);
     }
     await crew.search({
-      bundle: await bundleMutant(entry, mutant),
+      bundle: await bundleMutant(entry, mutant, { maps: false }),
       from: start,
       count,
       scenarios,

@@ -9,7 +9,7 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { joinPool, type PoolOwner, silent } from 'leasehold/pool';
 import { nodeRuntime } from '../../../leasehold/src/node/runtime.ts';
-import type { Piece } from '../../../leasehold/src/pool/core/owner/holdings.ts';
+import type { Piece } from '../../../leasehold/src/pool/core/owner/piece.ts';
 import { lines, nowMs, obey, say, told } from '../processes/conversation.ts';
 import { AnsweredLine } from './answers.ts';
 

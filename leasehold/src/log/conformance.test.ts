@@ -12,7 +12,8 @@ import { World } from '../sim/world.ts';
 import { type ConformanceBench, describeFencedLog } from './conformance.ts';
 import { QuietEtcd } from './etcd/simulation/quiet-etcd.ts';
 import { inMemory } from './file/fence.ts';
-import { type FileLog, openFileLog } from './file/file-log.ts';
+import { openFileLog } from './file/file-log.ts';
+import type { FileLog } from './file/file-log-options.ts';
 import { memoryStorage } from './memory/memory-storage.ts';
 
 const CLIENTS = ['a', 'b', 'c'] as const;

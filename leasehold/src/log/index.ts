@@ -1,6 +1,7 @@
 /** The fenced log: the Manager's interface to every store of its state. */
 
-export { type FileLog, type FileLogOptions, type FileLogStats, openFileLog } from './file/file-log.ts';
+export { openFileLog } from './file/file-log.ts';
+export type { FileLog, FileLogOptions, FileLogStats } from './file/file-log-options.ts';
 export { raiseCounters, type RaiseCountersOptions, type RaisedCounters } from './file/raise-counters.ts';
 export type {
   AppendOutcome,

@@ -65,7 +65,8 @@ describe('a storm', () => {
     const { ground } = build(1);
     const storms = Array.from(
       { length: 300 },
-      (_, seed) => new Storm({ ground, random: new Random(seed), weights: ALL, everyMs }),
+      (_, seed) =>
+        new Storm({ common: commonTroubles(), ground, random: new Random(seed), weights: ALL, everyMs }),
     );
     expect(new Set(storms.map(({ kinds }) => kinds.length))).toEqual(new Set([1, 2, 3, 4, 6]));
     expect(storms.every(({ kinds }) => new Set(kinds).size === kinds.length)).toBe(true);
@@ -77,7 +78,15 @@ describe('a storm', () => {
     const weights = { crash: 3, pause: 1, partition: 0 };
     const drawn = Array.from(
       { length: 1_000 },
-      (_, seed) => new Storm({ ground, random: new Random(seed), weights, everyMs, kinds: [1] }).kinds[0],
+      (_, seed) =>
+        new Storm({
+          common: commonTroubles(),
+          ground,
+          random: new Random(seed),
+          weights,
+          everyMs,
+          kinds: [1],
+        }).kinds[0],
     );
     const crashes = drawn.filter((kind) => kind === 'crash').length;
     expect(crashes).toBeGreaterThan(700);
@@ -88,8 +97,12 @@ describe('a storm', () => {
   it('refuses a table that names an unknown trouble, or leaves out one of the module', () => {
     const { ground } = build(1);
     const options = { ground, random: new Random(1), everyMs };
-    expect(() => new Storm({ ...options, weights: { crahs: 1 } })).toThrow(/no such trouble/);
-    expect(() => new Storm({ ...options, weights: {}, own: { flood: () => {} } })).toThrow(/no weight/);
+    expect(() => new Storm({ common: commonTroubles(), ...options, weights: { crahs: 1 } })).toThrow(
+      /no such trouble/,
+    );
+    expect(
+      () => new Storm({ common: commonTroubles(), ...options, weights: {}, own: { flood: () => {} } }),
+    ).toThrow(/no weight/);
   });
 
   it.each(Object.keys(ALL))('leaves nothing broken behind after: %s', (kind) => {
@@ -98,7 +111,13 @@ describe('a storm', () => {
       const { world, network, servers, ground } = build(seed);
       const before = servers.map(({ process }) => [process.clock.rate, process.lateMs]);
       const offsetMs = servers.map(({ process }) => process.clock.wallMs(0));
-      const storm = new Storm({ ground, random: new Random(seed), weights: { [kind]: 1 }, everyMs });
+      const storm = new Storm({
+        common: commonTroubles(),
+        ground,
+        random: new Random(seed),
+        weights: { [kind]: 1 },
+        everyMs,
+      });
       storm.begin();
       world.run({ untilMs: 3_000 });
       storm.end();
@@ -126,7 +145,13 @@ describe('a storm', () => {
 
   it('restores a link when the last of its cuts is over, and no other direction with it', () => {
     const { world, network, ground } = build(1);
-    const storm = new Storm({ ground, random: new Random(1), weights: {}, everyMs });
+    const storm = new Storm({
+      common: commonTroubles(),
+      ground,
+      random: new Random(1),
+      weights: {},
+      everyMs,
+    });
     storm.cut(network, 'a', 'b', 100);
     storm.cut(network, 'a', 'b', 300);
     storm.cut(network, 'b', 'a', 200);
@@ -150,6 +175,7 @@ describe('a storm', () => {
         if (Math.min(sinceMs, LEASE_MS - sinceMs) <= 0.1 * LEASE_MS + 1e-6) near += 1;
       };
       const storm = new Storm({
+        common: commonTroubles(),
         ...{ ground, random: new Random(seed), everyMs },
         ...{ weights: { look: 1 }, own: { look } },
       });
@@ -167,6 +193,7 @@ describe('a storm', () => {
     const struck = new Map<Server, number>();
     const look = (victim: Server): void => void struck.set(victim, (struck.get(victim) ?? 0) + 1);
     const storm = new Storm({
+      common: commonTroubles<Server>(),
       ...{ ground, random: new Random(1), everyMs },
       ...{ weights: { look: 1 }, own: { look } },
     });
@@ -183,7 +210,14 @@ describe('a storm', () => {
     const { world, ground } = build(1);
     let [looks, steps] = [0, 0];
     const own = { look: () => void (looks += 1) };
-    const storm = new Storm({ ground, random: new Random(1), weights: { look: 1 }, own, everyMs });
+    const storm = new Storm({
+      common: commonTroubles(),
+      ground,
+      random: new Random(1),
+      weights: { look: 1 },
+      own,
+      everyMs,
+    });
     storm.stage(10_000);
     storm.begin();
     world.run({ untilMs: 10_000 });
@@ -198,7 +232,13 @@ describe('a storm', () => {
   it('is the same storm for the same seed', () => {
     const tell = (): string[] => {
       const { world, ground } = build(5, { deadlines: () => [world.trueMs + 100] });
-      const storm = new Storm({ ground, random: world.random.fork('storm'), weights: ALL, everyMs });
+      const storm = new Storm({
+        common: commonTroubles(),
+        ground,
+        random: world.random.fork('storm'),
+        weights: ALL,
+        everyMs,
+      });
       storm.begin();
       world.run({ untilMs: 5_000 });
       storm.end();

@@ -28,7 +28,6 @@ import { invalidOption } from '../runtime/errors.ts';
 import type { CutOptions, LinkFaults, Network, Span } from './network.ts';
 import type { SimProcess } from './process.ts';
 import type { Random } from './random.ts';
-import { commonTroubles } from './storm-troubles.ts';
 import type { World } from './world.ts';
 
 /** A process that troubles befall. */
@@ -91,6 +90,9 @@ export interface StormOptions<V extends Victim> {
   /** How likely each kind of trouble is in a world, in proportion. A kind that is not listed does not happen. */
   readonly weights: Readonly<Record<string, number>>;
 
+  /** The troubles that all modules share (`storm-troubles.ts`). */
+  readonly common: Readonly<Record<string, Trouble<V>>>;
+
   /** The troubles of this module alone. */
   readonly own?: Readonly<Record<string, Trouble<V>>>;
 
@@ -128,10 +130,10 @@ export class Storm<V extends Victim = Victim> {
   #next: Disposable | undefined;
   #state: 'before' | 'blows' | 'over' = 'before';
 
-  constructor({ ground, random, weights, own = {}, everyMs, kinds = KINDS }: StormOptions<V>) {
+  constructor({ ground, random, weights, common, own = {}, everyMs, kinds = KINDS }: StormOptions<V>) {
     this.ground = ground;
     this.random = random;
-    this.#troubles = { ...commonTroubles<V>(), ...own };
+    this.#troubles = { ...common, ...own };
     for (const name of Object.keys(weights))
       if (!(name in this.#troubles)) throw invalidOption('weights', name, 'there is no such trouble');
     for (const name of Object.keys(own))

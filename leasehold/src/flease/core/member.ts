@@ -63,6 +63,7 @@ import type { ResolvedFleaseDurations } from './options.ts';
 import { Proposer } from './proposer.ts';
 import type { ProposerEffect, ProposerEvent } from './proposer-events.ts';
 import { Registers } from './register.ts';
+import type { ResourceState } from './resource-state.ts';
 import { type Entry, Table } from './table.ts';
 import type { RecoveryReason } from './wording.ts';
 import { checkView, Quorums, type View } from './view.ts';
@@ -131,7 +132,7 @@ export class Member implements CollectingCore<MemberEffect, ClockReading> {
     this.#view = view;
     this.#digest = digestOf(view);
     this.#clock = new GroupClock(reading, durations.clockSkewMs);
-    const table = new Table();
+    const table = new Table<ResourceState>();
     this.#registers = new Registers(durations, table);
     this.#others = new PeerTable({
       ...settings,

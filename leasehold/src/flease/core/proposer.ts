@@ -60,7 +60,7 @@ export interface ProposerSettings extends Self {
   /** In [0, 1). */
   readonly random: () => number;
   /** Shared with our own acceptor, whose promises are a hint about other members. */
-  readonly table: Table;
+  readonly table: Table<ResourceState>;
   /** From this many attempts under way, an attempt asks only as many members as make a majority. */
   readonly busyFrom: number;
 }
@@ -75,7 +75,7 @@ const BETWEEN_NOTICES = 1 / 4;
 
 export class Proposer {
   readonly #settings: ProposerSettings;
-  readonly #table: Table;
+  readonly #table: Table<ResourceState>;
   readonly #attempts = new Map<number, ResourceState>();
   readonly #timers: TimerWheel<ResourceState>;
   readonly #admissionQueue = new AdmissionQueue();
@@ -201,7 +201,7 @@ export class Proposer {
   }
 
   /** The table entry that this attempt is about; undefined if the attempt is over. */
-  entryOf(attempt: number): Entry | undefined {
+  entryOf(attempt: number): Entry<ResourceState> | undefined {
     return this.#attempts.get(attempt)?.entry;
   }
 

@@ -25,7 +25,7 @@ const lease = (askedMs: number, holder = 'p'): Lease => ({
 });
 
 function bench() {
-  const table = new Table();
+  const table = new Table<ResourceState>();
   const registers = new Registers(DURATIONS, table);
   const at = (ms: number) => BEGAN_MS + ms;
   const refusal = (asked: Ballot, atMs: number) => {

@@ -49,7 +49,7 @@ const NEVER = Number.POSITIVE_INFINITY;
 
 export class ResourceState {
   /** The table entry of this resource. */
-  readonly entry: Entry;
+  readonly entry: Entry<ResourceState>;
   readonly #self: string;
   /**
    * In order of arrival. Most resources have no request, and share one empty list, or one request; some have fifty
@@ -76,7 +76,7 @@ export class ResourceState {
   /** The soonest timer of this resource on the wheel. */
   #timerAtMs: number = NEVER;
 
-  constructor(entry: Entry, self: string) {
+  constructor(entry: Entry<ResourceState>, self: string) {
     this.entry = entry;
     this.#self = self;
   }

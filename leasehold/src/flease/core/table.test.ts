@@ -7,7 +7,7 @@ const sizeOf = (table: Table): number => [...table.entries()].length;
 
 describe('the table of resources', () => {
   it('has one entry for a resource, however often it is asked for', () => {
-    const table = new Table();
+    const table = new Table<ResourceState>();
     expect(table.find('job')).toBeUndefined();
     const entry = table.findOrAdd('job');
     expect([table.findOrAdd('job') === entry, table.find('job') === entry]).toEqual([true, true]);
@@ -15,7 +15,7 @@ describe('the table of resources', () => {
   });
 
   it('keeps an entry for as long as the acceptor or the proposer has something in it', () => {
-    const table = new Table();
+    const table = new Table<ResourceState>();
     const entry = table.findOrAdd('job');
     entry.promised = BALLOT;
     entry.state = new ResourceState(entry, 'a');

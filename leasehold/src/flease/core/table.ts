@@ -16,45 +16,45 @@
  */
 
 import type { Ballot } from './ballot.ts';
-import type { ResourceState } from './resource-state.ts';
 import type { Lease } from './lease.ts';
 
-export class Entry {
+/** `State`: of no interest to the acceptor. */
+export class Entry<State = unknown> {
   readonly resource: string;
   /** The acceptor's: undefined if nothing was promised, or the promise was forgotten. */
   promised: Ballot | undefined;
   written: Ballot | undefined;
   lease: Lease | undefined;
   /** The proposer's. */
-  state: ResourceState | undefined;
+  state: State | undefined;
 
   constructor(resource: string) {
     this.resource = resource;
   }
 }
 
-export class Table {
-  readonly #entries = new Map<string, Entry>();
+export class Table<State = unknown> {
+  readonly #entries = new Map<string, Entry<State>>();
 
-  find(resource: string): Entry | undefined {
+  find(resource: string): Entry<State> | undefined {
     return this.#entries.get(resource);
   }
 
-  findOrAdd(resource: string): Entry {
+  findOrAdd(resource: string): Entry<State> {
     let entry = this.#entries.get(resource);
     if (entry === undefined) {
-      entry = new Entry(resource);
+      entry = new Entry<State>(resource);
       this.#entries.set(resource, entry);
     }
     return entry;
   }
 
   /** Call after removing a part: deletes the entry if nothing is left. */
-  tidy({ resource, promised, state }: Entry): void {
+  tidy({ resource, promised, state }: Entry<State>): void {
     if (promised === undefined && state === undefined) this.#entries.delete(resource);
   }
 
-  entries(): Iterable<Entry> {
+  entries(): Iterable<Entry<State>> {
     return this.#entries.values();
   }
 }

@@ -53,7 +53,8 @@ import { pause } from '../../runtime/pause.ts';
 import { Reasons } from './reasons.ts';
 import { type Answers, type Pending, type PendingOf, Requests } from './requests.ts';
 import { Candidates } from './candidates.ts';
-import { type FleaseStatus, fleaseStatus, peerStatus, wasRemoved, type Ways } from './status.ts';
+import { type FleaseStatus, wasRemoved, type Ways } from './status.ts';
+import { fleaseStatus, peerStatus } from './status-facts.ts';
 
 export interface WatchOptions {
   /** Ends the iteration, with the signal's reason. */

@@ -19,6 +19,7 @@ import type { Answer, Item, RefusalReason } from '../core/messages.ts';
 import { resolveFleaseDurations } from '../core/options.ts';
 import { Proposer } from '../core/proposer.ts';
 import type { ProposerEffect, ProposerEvent } from '../core/proposer-events.ts';
+import type { ResourceState } from '../core/resource-state.ts';
 import { type Entry, Table } from '../core/table.ts';
 import { Quorums } from '../core/view.ts';
 
@@ -55,7 +56,7 @@ class Stage {
   #said = '';
   #held: HeldLease | undefined;
   /** With the registers of our own acceptor. */
-  readonly #table = new Table();
+  readonly #table = new Table<ResourceState>();
 
   constructor(busyFrom: number) {
     this.#proposer = new Proposer(

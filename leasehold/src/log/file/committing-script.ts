@@ -6,7 +6,8 @@
 
 import { assert } from '../../runtime/assert.ts';
 import type { LogStart } from '../log.ts';
-import { type FileLogOptions, openFileLog } from './file-log.ts';
+import { openFileLog } from './file-log.ts';
+import type { FileLogOptions } from './file-log-options.ts';
 
 const BATCHES_PER_SNAPSHOT = 25;
 

@@ -6,7 +6,8 @@ import type { Storage } from '../../runtime/runtime.ts';
 import type { Leadership, LogStart } from '../log.ts';
 import { memoryStorage } from '../memory/memory-storage.ts';
 import { DamagedLogError, StorageFailedError, UnknownLogFormatError } from './errors.ts';
-import { type FileLog, openFileLog } from './file-log.ts';
+import { openFileLog } from './file-log.ts';
+import type { FileLog } from './file-log-options.ts';
 import {
   decodeSegmentHead,
   encodeSegmentHead,

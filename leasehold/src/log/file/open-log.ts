@@ -20,7 +20,7 @@ import type {
 import { compactFiles } from './compaction.ts';
 import { LogReplacedError } from './errors.ts';
 import { isLogFailure, type LogFailure, type LogLock } from './fence.ts';
-import type { FileLog, FileLogOptions, FileLogStats } from './file-log.ts';
+import type { FileLog, FileLogOptions, FileLogStats } from './file-log-options.ts';
 import type { Recovered } from './recovery.ts';
 import { Writer } from './writer.ts';
 

@@ -4,7 +4,8 @@ import { silent } from '../../runtime/logger.ts';
 import { AddressUnavailableError, PortInUseError } from './errors.ts';
 import { framed, HEARTBEAT } from './frame-writer.ts';
 import { decodeWelcome } from './handshake.ts';
-import { type ListenOptions, listenTcp, type TcpListener } from './listen.ts';
+import { listenTcp, type TcpListener } from './listen.ts';
+import type { ListenOptions } from './listen-options.ts';
 import { HandMovedRuntime, listeningLogger, PROTOCOL, RawPeer, texts, until } from './socket-script.ts';
 
 const LIMITS = {

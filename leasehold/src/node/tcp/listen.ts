@@ -7,60 +7,15 @@
  */
 
 import { present } from '../../runtime/assert.ts';
-import { type Codec, wholePayload } from '../../runtime/codec.ts';
+import { wholePayload } from '../../runtime/codec.ts';
 import type { LeaseholdError } from '../../runtime/errors.ts';
-import type { Logger } from '../../runtime/logger.ts';
-import type { Runtime, Transport } from '../../runtime/runtime.ts';
-import type { Identity } from '../identity/peer-identity.ts';
+import type { Transport } from '../../runtime/runtime.ts';
 import type { Connection, PeerInfo } from './connection.ts';
 import type { TcpCounters } from './counters.ts';
 import { framed } from './frame-writer.ts';
-import type { Hello, ProtocolId, Texts } from './handshake.ts';
-import type { TcpLimits } from './limits.ts';
+import type { ListenOptions } from './listen-options.ts';
 import { MessageHandlers } from './message-handlers.ts';
 import { openPort, type Port, type Tenant } from './port.ts';
-import type { ListenSockets } from './sockets.ts';
-
-export interface ListenOptions<Out, In> {
-  host: string;
-  /** 0 for any that is free. */
-  port: number;
-  codec: Codec<Out, In>;
-  protocol: ProtocolId;
-  runtime: Runtime;
-  logger: Logger;
-  limits?: Partial<TcpLimits> | undefined;
-
-  /**
-   * Told to every client in the welcome, and so small enough for their `helloBytes`. `http`, if it is
-   * there, is also told to clients that speak HTTP here by mistake.
-   */
-  greeting?: Texts | undefined;
-
-  /** Why a client must not be talked to, by the hello and by what its certificate allows it to be. @default every client of the protocol may */
-  refuses?: ((hello: Hello, identity: Identity) => LeaseholdError | undefined) | undefined;
-
-  /** Told when a peer has introduced itself, and when it is gone. */
-  onPeer?: ((peer: PeerInfo, state: 'connected' | 'disconnected', why?: LeaseholdError) => void) | undefined;
-
-  /** Whether a peer of this role may have to send large frames before it can be admitted. @default no */
-  sendsMuchAtOnce?: ((role: string) => boolean) | undefined;
-
-  /**
-   * The ids of the peers that the protocol above counts as admitted now. If given, a newcomer that finds no room
-   * displaces a peer that is not admitted; see `connection-room.ts`. @default the newcomer is refused
-   */
-  admitted?: (() => ReadonlySet<string>) | undefined;
-
-  /** How sockets are made. @default plain ones */
-  secure?: ListenSockets | undefined;
-
-  /**
-   * Listeners of this process with different groups may share the address; a client is heard by the listener whose group its
-   * introduction names. @default the address is this listener's alone
-   */
-  group?: string | undefined;
-}
 
 export interface TcpListener<Out, In> extends Transport<Out, In>, AsyncDisposable {
   readonly host: string;

@@ -37,7 +37,7 @@ import {
 import { framed } from './frame-writer.ts';
 import { agreeOn, decodeHello, encodeRefusal, encodeWelcome, type Hello } from './handshake.ts';
 import { resolveLimits } from './limits.ts';
-import type { ListenOptions } from './listen.ts';
+import type { ListenOptions } from './listen-options.ts';
 import { whyNotListening } from './not-listening.ts';
 import { PendingHandshakes, remoteOf } from './pending-handshakes.ts';
 import { plainListenSockets } from './sockets.ts';

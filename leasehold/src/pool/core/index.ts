@@ -29,7 +29,7 @@ export {
   takeoverHoldMs,
 } from './options.ts';
 export { Handle } from './owner/handle.ts';
-export type { Phase, Piece } from './owner/holdings.ts';
+export type { Phase, Piece } from './owner/piece.ts';
 export { Owner, type OwnerEffect } from './owner/owner.ts';
 export type { OwnerIdentity, OwnerSettings } from './owner/settings.ts';
 export { type ConsistentHashingOptions, consistentHashing } from './policy/consistent-hashing.ts';

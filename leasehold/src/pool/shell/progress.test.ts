@@ -5,7 +5,8 @@ import type { FencedLog, Leadership } from '../../log/log.ts';
 import { silent } from '../../runtime/logger.ts';
 import { resolveConfiguration } from './manager/configuration.ts';
 import { PoolManager } from './manager/pool-manager.ts';
-import { openStore, type Store } from './manager/store.ts';
+import { openStore } from './manager/store.ts';
+import type { Store } from './manager/store-shape.ts';
 
 /** A log whose disk can hang: then a commit is answered only once the disk is well again. */
 class HangingDisk {

@@ -35,7 +35,7 @@ import { formatRange, type Span } from '../../runtime/keys/range.ts';
 import type { World } from '../../sim/world.ts';
 import type { Lookup, LookupEffect } from '../core/lookup/lookup.ts';
 import type { FromManager, GrantedSpan, NumberedSpan, Seen, ToManager, Update } from '../core/messages.ts';
-import type { Piece } from '../core/owner/holdings.ts';
+import type { Piece } from '../core/owner/piece.ts';
 import type { OwnerEffect } from '../core/owner/owner.ts';
 import type { Policy } from '../core/policy/policy.ts';
 import { type Batch, decodeBatch, ManagerState } from '../core/state.ts';

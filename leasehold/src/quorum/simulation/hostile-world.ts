@@ -9,6 +9,7 @@ import { CLOCK_RATE_BOUND } from '../../runtime/clock-rates.ts';
 import type { Instant } from '../../runtime/time.ts';
 import type { Random } from '../../sim/random.ts';
 import { Storm } from '../../sim/storm.ts';
+import { commonTroubles } from '../../sim/storm-troubles.ts';
 import { SUSPENSION_NOTICED_MS } from '../core/leases.ts';
 import { ballotTroubles } from './ballot-troubles.ts';
 import { seeCalm } from './calm.ts';
@@ -65,6 +66,7 @@ export function worsen(quorum: QuorumWorld): void {
   const storm = new Storm<ReplicaNode>({
     random,
     weights: WEIGHTS,
+    common: commonTroubles(),
     own: {
       ...leaseTroubles(quorum),
       ...ballotTroubles(quorum),

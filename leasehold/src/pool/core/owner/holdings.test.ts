@@ -4,7 +4,8 @@ import { highOf, lowOf } from '../../../runtime/keys/position.ts';
 import { instant } from '../../../runtime/time.ts';
 import type { GrantedSpan, NumberedSpan } from '../messages.ts';
 import { at, granted, numbered, showLetGo, showNumbered, SIXTEENTH } from '../script.ts';
-import { Holdings, type Phase } from './holdings.ts';
+import { Holdings } from './holdings.ts';
+import type { Phase } from './piece.ts';
 import { noTransitions, type Transitions } from './transitions.ts';
 
 const lease = (until: number, now = 0, revokeBy = now + 3_000) => ({

@@ -45,34 +45,9 @@ import { earliest, latest } from '../../../runtime/time.ts';
 import type { GrantedSpan, LetGo, NumberedSpan, TicketSpan } from '../messages.ts';
 import { covers } from '../spans.ts';
 import { LeaseIndex } from './lease-index.ts';
+import type { Phase, Piece } from './piece.ts';
 import { eachStretch } from './stretches.ts';
 import type { Transitions } from './transitions.ts';
-
-export type Phase =
-  | 'loading'
-  | 'arriving'
-  | 'serving'
-  | 'stopping'
-  | 'frozen'
-  | 'handed'
-  | 'revoking'
-  | 'lapsed'
-  | 'released';
-
-/** `until` and `toldIn` change in place; a change of anything else makes a new piece. */
-export interface Piece extends NumberedSpan {
-  /** The first number of the unbroken tenure that `number` ends. */
-  readonly since: number;
-  readonly phase: Phase;
-  /** The end of the lease; of no meaning once let go of. */
-  until: Instant;
-  /** When revoking must be over. */
-  revokeBy: Instant | undefined;
-  /** The first report that said it was let go of. */
-  toldIn: number | undefined;
-  /** By which it leaves (stopping, frozen, handed), or came and has yet to be served (arriving, or lapsed meanwhile). */
-  readonly ticket: string | undefined;
-}
 
 const isHeld = (phase: Phase): boolean => phase !== 'handed' && phase !== 'lapsed' && phase !== 'released';
 

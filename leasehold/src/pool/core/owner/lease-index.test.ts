@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { highOf, lowOf, RING_SIZE } from '../../../runtime/keys/position.ts';
 import { instant } from '../../../runtime/time.ts';
 import { at, numbered } from '../script.ts';
-import type { Phase, Piece } from './holdings.ts';
+import type { Phase, Piece } from './piece.ts';
 import { LeaseIndex } from './lease-index.ts';
 
 const piece = (text: string, phase: Phase, { until = 9_000, since = 0 } = {}): Piece => {

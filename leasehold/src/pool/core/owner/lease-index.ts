@@ -25,7 +25,7 @@
 import type { Boundaries } from '../../../runtime/keys/boundaries.ts';
 import { RingTable } from '../../../runtime/keys/ring-table.ts';
 import type { Instant } from '../../../runtime/time.ts';
-import type { Piece } from './holdings.ts';
+import type { Piece } from './piece.ts';
 
 const NEVER = Number.NEGATIVE_INFINITY;
 

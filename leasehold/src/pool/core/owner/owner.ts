@@ -59,7 +59,8 @@ import { OwnerMoves } from '../moves/owner-moves.ts';
 import type { MoveEffect, MoveInput, Transfer } from '../moves/seam.ts';
 import { ownerPace } from '../options.ts';
 import { Handle } from './handle.ts';
-import { Holdings, type Piece } from './holdings.ts';
+import { Holdings } from './holdings.ts';
+import type { Piece } from './piece.ts';
 import type { OwnerSettings } from './settings.ts';
 import { noTransitions, told, toldAtOnce, type TransitionEffect, type Transitions } from './transitions.ts';
 

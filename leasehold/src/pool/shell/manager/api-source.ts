@@ -15,7 +15,7 @@ import { VERSION } from '../../../runtime/version.ts';
 import type { ResolvedConfiguration } from './configuration.ts';
 import type { ManagerWatch } from './manager-watch.ts';
 import type { Order } from './order-owner.ts';
-import type { Store } from './store.ts';
+import type { Store } from './store-shape.ts';
 
 export interface ApiSourceParts {
   readonly core: Manager;

@@ -16,7 +16,7 @@ import { later } from '../../../runtime/time.ts';
 import type { EtcdConnection } from '../../../etcd/shell/connection.ts';
 import { connectStore, type EtcdPlace } from './etcd-connection.ts';
 import type { EtcdStore } from './etcd-options.ts';
-import type { Store, StoreDependencies } from './store.ts';
+import type { Store, StoreDependencies } from './store-shape.ts';
 
 /**
  * An etcd on machines that have just been switched on is there by then; the supervisor of this process tries again

@@ -15,7 +15,8 @@ import { resolveDurations, takeoverHoldMs } from '../../core/options.ts';
 import type { PoolManager } from './pool-manager.ts';
 import { planRecovery } from './recover.ts';
 import { startManager } from './start-manager.ts';
-import { planStore, type Store } from './store.ts';
+import { planStore } from './store.ts';
+import type { Store } from './store-shape.ts';
 
 const PLAIN = { tls: false, logger: silent } as const;
 

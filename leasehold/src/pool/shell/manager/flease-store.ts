@@ -26,7 +26,7 @@ import type { GroupObservation } from '../service/source.ts';
 import { LONGEST_NAME } from '../../wire/rules.ts';
 import { DEFAULT_CLUSTER } from './etcd-options.ts';
 import { type MajorityLines, majorityLines } from './majority-lines.ts';
-import type { Elected, Store, StoreDependencies } from './store.ts';
+import type { Elected, Store, StoreDependencies } from './store-shape.ts';
 
 /** Which member of which group a Manager is: as for `joinFlease`, but for the lease, which is the leader lease. */
 export interface FleaseGroup

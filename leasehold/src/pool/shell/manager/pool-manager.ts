@@ -59,7 +59,7 @@ import { type Order, orderOwner } from './order-owner.ts';
 import { removePool } from './remove-pool.ts';
 import { StepDown } from './step-down.ts';
 import { type KnownPools, namingPools } from './unknown-pools.ts';
-import type { Store } from './store.ts';
+import type { Store } from './store-shape.ts';
 import { Condition } from '../../../runtime/condition.ts';
 
 /** @internal */

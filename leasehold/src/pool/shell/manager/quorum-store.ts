@@ -34,7 +34,7 @@ import { checkOptionNames, type OptionNames } from '../../../runtime/option-name
 import type { Runtime } from '../../../runtime/runtime.ts';
 import { later } from '../../../runtime/time.ts';
 import type { StoreObservation } from '../service/source.ts';
-import type { Store, StoreDependencies } from './store.ts';
+import type { Store, StoreDependencies } from './store-shape.ts';
 
 /** The replica in the Manager's process, and its cell: as for `startReplica`. */
 export interface QuorumCell

@@ -18,7 +18,7 @@ import { deadline } from '../../../runtime/deadline.ts';
 import type { ManagerDriver } from '../../core/manager/driver.ts';
 import type { Manager } from '../../core/manager/manager.ts';
 import { alone } from '../errors.ts';
-import type { Store } from './store.ts';
+import type { Store } from './store-shape.ts';
 
 export interface StepDownOptions {
   readonly core: Pick<Manager, 'role' | 'term' | 'state'>;

@@ -7,22 +7,43 @@
  * changes, and never one that is a majority by itself.
  */
 
+import type { Member } from '../../../flease/core/member.ts';
+import type { ResolvedFleaseDurations } from '../../../flease/core/options.ts';
 import type { View } from '../../../flease/core/view.ts';
 import type { Random } from '../../../sim/random.ts';
+import type { World } from '../../../sim/world.ts';
+import type { PoolSettings } from '../../core/manager/settings.ts';
+import type { ResolvedDurations } from '../../core/options.ts';
 import type { ManagerNode } from '../nodes.ts';
-import type { SoftWorld } from './soft-world.ts';
 
 const MEMBERS_MOST = 5;
 
+/** How one Manager is started, until somebody says otherwise. */
+export interface StartedWith {
+  readonly durations: ResolvedDurations;
+  readonly pools: ReadonlyMap<string, PoolSettings> | undefined;
+  readonly takeoverMs: number;
+}
+
+/** What the operator does to the world, and sees of it. */
+interface OperatedWorld {
+  readonly world: World;
+  readonly group: ResolvedFleaseDurations;
+  readonly takeoverMs: number;
+  readonly shortest: ResolvedDurations;
+  startWith(node: ManagerNode, changes: Partial<StartedWith>): void;
+  memberOf(node: ManagerNode): Member | undefined;
+}
+
 export class GroupOperator {
-  readonly #soft: SoftWorld;
+  readonly #soft: OperatedWorld;
   readonly #all: readonly ManagerNode[];
   readonly #random: Random;
   #view: View;
   #leaver: ManagerNode | undefined;
   #mistaken: ManagerNode | undefined;
 
-  constructor(soft: SoftWorld, all: readonly ManagerNode[], members: number) {
+  constructor(soft: OperatedWorld, all: readonly ManagerNode[], members: number) {
     this.#soft = soft;
     this.#all = all;
     this.#random = soft.world.random.fork('operator');

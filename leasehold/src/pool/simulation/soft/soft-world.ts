@@ -18,7 +18,6 @@ import { type LinkFaults, Network } from '../../../sim/network.ts';
 import type { SimRuntime } from '../../../sim/process.ts';
 import type { Random } from '../../../sim/random.ts';
 import { World } from '../../../sim/world.ts';
-import type { PoolSettings } from '../../core/manager/settings.ts';
 import { type ResolvedDurations, resolveDurations, takeoverHoldMs } from '../../core/options.ts';
 import { consistentHashing } from '../../core/policy/consistent-hashing.ts';
 import type { Policy } from '../../core/policy/policy.ts';
@@ -37,7 +36,7 @@ import {
 } from '../nodes.ts';
 import { Channels } from '../proofs.ts';
 import { SuccessiveLogs } from '../successive-logs.ts';
-import { GroupOperator } from './group-operator.ts';
+import { GroupOperator, type StartedWith } from './group-operator.ts';
 import { OneLeader } from './one-leader.ts';
 import { type SimulatedElectorate, simulatedElectorate } from './simulated-electorate.ts';
 
@@ -62,13 +61,6 @@ export interface SoftWorldOptions {
   /** Where keys belong, and after which silence, in a pool whose keys move. */
   readonly movesPolicy?: Policy | undefined;
   readonly quietAfterMs?: number | undefined;
-}
-
-/** How one Manager is started, until somebody says otherwise. */
-interface StartedWith {
-  readonly durations: ResolvedDurations;
-  readonly pools: ReadonlyMap<string, PoolSettings> | undefined;
-  readonly takeoverMs: number;
 }
 
 /** All that ever are in the group; those that are not run nowhere. */
