@@ -93,6 +93,8 @@ try {
         owner.guard(key, (held) => notes.get(held) ?? null);
       return { notes: await Promise.all(asked.map(read)) };
     },
+    /** How many moves are under way here. */
+    moving: () => ({ moving: owner.status().moving }),
     clocks: () => ({ wallMs: Date.now(), clockMs: nowMs(), sinceStartMs: performance.now() }),
     leave: async () => {
       await owner.close();
@@ -103,7 +105,8 @@ try {
   for (const signal of leaveOn) {
     process.once(signal, async () => {
       say('signal', { signal });
-      await owner.close();
+      // With `moves`, this hands the keys over first.
+      await owner[Symbol.asyncDispose]();
       say('left');
       process.exit(0);
     });

@@ -8,13 +8,13 @@ import type { AddressInfo } from 'node:net';
 import process from 'node:process';
 import { httpAnswer, joinPool, stopOnSignals } from 'leasehold';
 import { type Key, type LeasedMap, silent } from 'leasehold/pool';
-import { obey, say, told } from '../processes/conversation.ts';
+import { cpu, nowMs, obey, say, told } from '../processes/conversation.ts';
 
 export interface RollingOwnerConfig {
   readonly name: string;
   readonly managers: readonly string[];
-  /** Whether keys are handed over with their state. */
-  readonly moves: boolean;
+  /** Whether keys are handed over with their state, and how fast. */
+  readonly moves: boolean | { readonly bytesPerSecond?: number; readonly drainTimeoutMs?: number };
 }
 
 /** What the server answers. */
@@ -23,8 +23,11 @@ export interface Counted {
   readonly number: number;
 }
 
+const MEMORY_EVERY_MS = 20;
+
 const { name, managers, moves } = told<RollingOwnerConfig>();
 let counts: LeasedMap<number> | undefined;
+let values: LeasedMap<Uint8Array> | undefined;
 
 const server = createServer(async (request, response) => {
   const key = (request.url ?? '/').slice(1);
@@ -45,7 +48,13 @@ const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 const logger = { ...silent, warn: (message: string) => say('warned', { message }) };
 const owner = await joinPool({ managers, pool: 'rolling', name, url, moves, logger });
 counts = owner.leasedMap<number>('counts');
+values = owner.leasedMap<Uint8Array>('values');
 stopOnSignals(owner, server);
+
+let mostMemory = 0;
+setInterval(() => {
+  mostMemory = Math.max(mostMemory, process.memoryUsage.rss());
+}, MEMORY_EVERY_MS).unref();
 
 obey({
   /** Sets the counters of these keys to 1 where they are served here. */
@@ -59,6 +68,31 @@ obey({
     }
     return { filled };
   },
-  size: () => ({ size: counts?.size ?? 0 }),
+  /** Sets values of so many bytes where they are served here. */
+  fillValues: ({ count, bytes }: { count: number; bytes: number }) => {
+    let filled = 0;
+    for (let index = 0; index < count; index += 1) {
+      using held = owner.hold(`value-${index}`);
+      if (held === undefined) continue;
+      values?.set(held, new Uint8Array(bytes).fill(index % 251));
+      filled += 1;
+    }
+    return { filled };
+  },
+  size: () => ({ size: counts?.size ?? 0, values: values?.size ?? 0 }),
+  drain: async () => {
+    const begunMs = nowMs();
+    const { moved, lost } = await owner.drain({ timeoutMs: 300_000 });
+    return { moved, lost, ms: nowMs() - begunMs };
+  },
+  /** The memory of the process now, and the most since the last such question. */
+  memory: () => {
+    globalThis.gc?.();
+    const now = process.memoryUsage.rss();
+    const answer = { now, most: Math.max(now, mostMemory) };
+    mostMemory = 0;
+    return answer;
+  },
+  cpu,
 });
 say('ready', { pid: process.pid, url });
