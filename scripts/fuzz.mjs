@@ -1,6 +1,6 @@
 /**
  * `npm run fuzz`: bytes that no honest peer would send, through everything that reads bytes from a network:
- * frames and handshakes, the messages of the pool, of quorum, of membership and of rate limits, and the packets of flease. Each input is refused by an error that is meant for
+ * frames and handshakes, the messages of the pool and of transfers between owners, of quorum, of membership and of rate limits, and the packets of flease. Each input is refused by an error that is meant for
  * it, or understood and the same when written and read again; anything else ends the run with the seed and
  * the bytes. What a million of them leave in memory is bounded, and printed.
  */
@@ -47,7 +47,7 @@ await runCommand('npm run fuzz --', async () => {
   const seed = whole(values.seed, 1 + Math.floor(Math.random() * 0xffff_fffe), 'seed');
   /** @type {{ fuzz(inputs: number, seed: number): object }} */
   const frames = await import(await bundle('leasehold/src/node/tcp/fuzz-script.ts'));
-  /** @type {{ fuzzCodec(inputs: number, seed: number): object }} */
+  /** @type {{ fuzzCodec(inputs: number, seed: number): object, fuzzTransfer(inputs: number, seed: number): object }} */
   const messages = await import(await bundle('leasehold/src/pool/wire/fuzz.ts'));
   /** @type {{ fuzzFlease(inputs: number, seed: number): object }} */
   const packets = await import(await bundle('leasehold/src/flease/wire/fuzz.ts'));
@@ -60,6 +60,7 @@ await runCommand('npm run fuzz --', async () => {
   const fuzzers = /** @type {const} */ ([
     ['frames', frames.fuzz],
     ['messages', messages.fuzzCodec],
+    ['transfers', messages.fuzzTransfer],
     ['packets', packets.fuzzFlease],
     ['quorum', quorum.fuzzQuorum],
     ['membership', membership.fuzzMembership],

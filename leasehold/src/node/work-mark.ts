@@ -37,7 +37,14 @@ export class WorkMark {
 
   /** Whether this is called from within what {@link run} was given and has not ended. */
   isOnStack(): boolean {
-    return namesOnStack().includes(this.#name);
+    return WorkMark.isOneOnStack([this]);
+  }
+
+  /** The same of any of these marks, for the price of one stack trace. */
+  static isOneOnStack(marks: Iterable<WorkMark>): boolean {
+    const names = namesOnStack();
+    for (const mark of marks) if (names.includes(mark.#name)) return true;
+    return false;
   }
 }
 

@@ -18,6 +18,7 @@
 
 import type { Signer, Verifier } from '../../runtime/signing.ts';
 import type { Prove } from './messages.ts';
+import { signedStatement } from './signed-statement.ts';
 
 export function prove(signer: Signer, pool: string, channel: string): Prove {
   const { incarnation, key } = signer;
@@ -34,13 +35,5 @@ export function isProof(
   return verifier.isSigned(key, statement(channel, pool, incarnation), signature);
 }
 
-/** The signed bytes. The lengths are 4 bytes, big-endian. */
-function statement(channel: string, pool: string, incarnation: string): Uint8Array {
-  const parts = [channel, pool, incarnation].flatMap((part) => {
-    const bytes = Buffer.from(part, 'utf8');
-    const length = Buffer.alloc(4);
-    length.writeUInt32BE(bytes.length);
-    return [length, bytes];
-  });
-  return Buffer.concat([Buffer.from('leasehold-incarnation-1\0'), ...parts]);
-}
+const statement = (channel: string, pool: string, incarnation: string): Uint8Array =>
+  signedStatement('leasehold-incarnation-1', [channel, pool, incarnation]);

@@ -10,6 +10,14 @@ export type {
 } from './manager/observation.ts';
 export type { ManagerSettings, PoolSettings } from './manager/settings.ts';
 export type * from './messages.ts';
+export type {
+  ArrivedSpan,
+  MovableName,
+  MoveEffect,
+  MoveInput,
+  MoveSettings,
+  Transfer,
+} from './moves/seam.ts';
 export {
   clockRateBound,
   lossBoundMs,

@@ -60,8 +60,15 @@ export interface Handed extends TicketSpan {
   readonly digest: string;
 }
 
-/** `cordoned`: the owner takes no more keys. `draining`: and it wants to hand over those it has, then leave. */
-export type Intent = 'stay' | 'cordoned' | 'draining';
+/**
+ * `cordoned`: the owner takes no more keys. `emptying`: and it wants to hand over those it has, and stays a member without keys.
+ * `draining`: and then it leaves.
+ */
+export type Intent = 'stay' | 'cordoned' | 'emptying' | 'draining';
+
+/** Whether an owner with this intent hands over what it has. */
+export const handsAllOver = (intent: Intent | undefined): boolean =>
+  intent === 'draining' || intent === 'emptying';
 
 /**
  * Owner → Manager. "I live; these keys I hold, and these I have let go of."
@@ -160,7 +167,7 @@ export interface Update {
   readonly arrived?: readonly TicketSpan[] | undefined;
   /** What the receiver should intend: another process has joined under its name, or an operator wants so. */
   readonly asked?: Intent | undefined;
-  /** To an owner that drains: how many owners could take its keys. */
+  /** To an owner that hands all over: how many owners could take its keys; undefined as long as the leader does not know. */
   readonly targets?: number | undefined;
 }
 
@@ -170,12 +177,16 @@ export interface Update {
  */
 export interface MoveOrder extends TicketSpan {
   readonly to: string;
+  /** The name of that owner: the process at the address has to show a grant of this name. */
+  readonly toName: string;
   readonly address: string;
 }
 
 /** "That owner will bring you these keys." */
 export interface Expected extends TicketSpan {
   readonly from: string;
+  /** The name of that owner: the process that dials has to show a grant of this name. */
+  readonly fromName: string;
 }
 
 /**

@@ -15,7 +15,7 @@
 import { RING_SIZE } from '../../runtime/keys/position.ts';
 import type { Span } from '../../runtime/keys/range.ts';
 import { type Instant, instant } from '../../runtime/time.ts';
-import type { GrantedSpan, LetGo, NumberedSpan } from './messages.ts';
+import type { GrantedSpan, LetGo, NumberedSpan, TicketSpan } from './messages.ts';
 
 /** What happens in answer to a line of the script, as lines. */
 export type Perform = (verb: string, words: readonly string[], now: Instant) => readonly string[];
@@ -68,6 +68,19 @@ export function letGo(text: string): LetGo {
   const [how, rest = ''] = text.split(':');
   return { ...numbered(rest), how: how === 'lapsed' ? 'lapsed' : 'released' };
 }
+
+/** `t1:0-4#7>b=d`: the ticket, its keys, the other owner, and the digest, if there is one. */
+function ticketOf(
+  text: string,
+): TicketSpan & { readonly other: string; readonly digest: string | undefined } {
+  const [ticket = '', rest = ''] = text.split(':');
+  const [place = '', other = '', digest] = rest.split(/[<>=]/);
+  return { ...numbered(place), ticket, other, digest };
+}
+
+/** `key=<ticket>,<ticket>` among the words of a line. */
+export const ticketsOf = (words: readonly string[], key: string): readonly ReturnType<typeof ticketOf>[] =>
+  option(words, key)?.split(',').map(ticketOf) ?? [];
 
 export const showSpan = ({ start, end }: Span): string => `${start / SIXTEENTH}-${end / SIXTEENTH}`;
 

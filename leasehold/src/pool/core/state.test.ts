@@ -290,6 +290,43 @@ describe('a pool whose keys move', () => {
   });
 });
 
+describe('an order to a member', () => {
+  const joined = ManagerState.empty.apply(1, batch('p', join('a'), join('b')));
+  const ordered = joined.apply(2, batch('p', { kind: 'order', incarnation: 'a', order: 'emptying' }));
+  const orders = (state: ManagerState) => [...state.pool('p').members.values()].map(({ order }) => order);
+  const formatOf = (state: ManagerState) =>
+    JSON.parse(new TextDecoder().decode(encodeSnapshot(state))).format;
+
+  it('stands until another one, or until the process has left', () => {
+    expect(orders(ordered)).toEqual(['emptying', undefined]);
+    const back = ordered.apply(3, batch('p', { kind: 'order', incarnation: 'a', order: undefined }));
+    expect(orders(back)).toEqual([undefined, undefined]);
+    const again = ordered
+      .apply(3, batch('p', { kind: 'leave', incarnation: 'a', why: 'left' }))
+      .apply(4, batch('p', join('a')));
+    expect(orders(again)).toEqual([undefined, undefined]);
+  });
+
+  it('is read from batches and snapshots as it was written, and earlier versions refuse both', () => {
+    expect(orders(decodeSnapshot(2, encodeSnapshot(ordered)))).toEqual(['emptying', undefined]);
+    expect([formatOf(joined), formatOf(ordered)]).toEqual([1, 3]);
+    for (const order of ['cordoned', 'emptying', 'released', undefined] as const) {
+      const written = batch('p', { kind: 'order', incarnation: 'a', order });
+      expect(decodeBatch(encodeBatch(written)).pools).toEqual(written.pools);
+    }
+  });
+
+  it('to one that is no member changes nothing', () => {
+    const other = joined.apply(2, batch('p', { kind: 'order', incarnation: 'c', order: 'cordoned' }));
+    expect(orders(other)).toEqual([undefined, undefined]);
+  });
+
+  it('of a later version is not taken for none', () => {
+    const text = '{"format":1,"term":1,"leader":"m","takeoverMs":1,"pools":{"p":[["order","a","painted"]]}}';
+    expect(() => decodeBatch(new TextEncoder().encode(text))).toThrow('the log holds an order "painted"');
+  });
+});
+
 describe('a state that this version cannot read', () => {
   const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
   const readers: readonly ((bytes: Uint8Array) => unknown)[] = [

@@ -20,7 +20,14 @@ import { StorageError } from '../../runtime/errors.ts';
 import type { LogStart } from '../../log/log.ts';
 import type { Span } from '../../runtime/keys/range.ts';
 import type { NumberedSpan } from './messages.ts';
-import { type LeaveReason, type Member, PoolTable, type Row, type TableRecord } from './table.ts';
+import {
+  type LeaveReason,
+  type Member,
+  type MemberOrder,
+  PoolTable,
+  type Row,
+  type TableRecord,
+} from './table.ts';
 
 /** Which leader wrote a batch, and the facts about it that the next leader needs. */
 export interface LeaderRecord {
@@ -128,8 +135,8 @@ const FORMAT = 1;
  */
 const FORMAT_2 = 2;
 /**
- * Of a snapshot of a pool in which keys can move. A version that does not know tickets would grant moved keys as empty, in silence.
- * It cannot read the record `moves` either, so it stops in time in both cases.
+ * Of a snapshot of a pool in which keys can move, or with a member that has an order. A version that does not know tickets would grant moved keys as empty, in silence.
+ * It cannot read the records `moves` and `order` either, so it stops in time in all cases.
  */
 const FORMAT_3 = 3;
 const encoder = new TextEncoder();
@@ -175,7 +182,8 @@ function readLeaderRecord(written: LeaderRecord): LeaderRecord {
 // A record as it is written: the kind, then its facts.
 type WrittenSpan = readonly [start: string, end: string];
 type WrittenRecord =
-  | readonly ['join', Omit<Member, 'joinedAt' | 'silentMs'>]
+  | readonly ['join', Omit<Member, 'joinedAt' | 'silentMs' | 'order'>]
+  | readonly ['order', string, MemberOrder | null]
   | readonly ['silent', readonly string[], number]
   | readonly ['heard', readonly string[]]
   | readonly ['leave', string, LeaveReason]
@@ -220,6 +228,8 @@ function writeRecord(record: TableRecord): WrittenRecord {
       return ['silent', record.incarnations, record.silentMs];
     case 'heard':
       return ['heard', record.incarnations];
+    case 'order':
+      return ['order', record.incarnation, record.order ?? null];
     case 'grant':
       return ['grant', record.incarnation, record.spans.map(writeSpan)];
     case 'move':
@@ -242,6 +252,8 @@ function readRecord(written: WrittenRecord): TableRecord {
       return { kind: 'silent', incarnations: written[1], silentMs: milliseconds(written[2]) };
     case 'heard':
       return { kind: 'heard', incarnations: written[1] };
+    case 'order':
+      return { kind: 'order', incarnation: written[1], order: readOrder(written[2]) };
     case 'grant':
       return { kind: 'grant', incarnation: written[1], spans: written[2].map(readSpan) };
     case 'move':
@@ -292,7 +304,7 @@ export function encodeSnapshot(state: ManagerState): Uint8Array {
   const { removedAt } = state;
   const removal = removedAt === 0 ? {} : { removedAt };
   const isOfFormat2 = hasSilence(state) || removedAt > 0;
-  const format = hasMoves(state) ? FORMAT_3 : isOfFormat2 ? FORMAT_2 : FORMAT;
+  const format = hasMovesOrOrders(state) ? FORMAT_3 : isOfFormat2 ? FORMAT_2 : FORMAT;
   return bytesOf({ format, ...state.leaderRecord, ...removal, pools });
 }
 
@@ -302,8 +314,11 @@ function hasSilence({ pools }: ManagerState): boolean {
   return false;
 }
 
-function hasMoves({ pools }: ManagerState): boolean {
-  for (const table of pools.values()) if (table.hasMoves) return true;
+function hasMovesOrOrders({ pools }: ManagerState): boolean {
+  for (const { hasMoves, members } of pools.values()) {
+    if (hasMoves) return true;
+    for (const { order } of members.values()) if (order !== undefined) return true;
+  }
   return false;
 }
 
@@ -311,6 +326,13 @@ function hasMoves({ pools }: ManagerState): boolean {
 function readTicket(written: unknown): string {
   if (typeof written === 'string' && written !== '') return written;
   throw unreadableLog('a move without a ticket');
+}
+
+/** An order of a later version must not be taken for none. */
+function readOrder(written: unknown): MemberOrder | undefined {
+  if (written === null || written === undefined) return undefined;
+  if (written === 'cordoned' || written === 'emptying' || written === 'released') return written;
+  throw unreadableLog(`an order ${JSON.stringify(written)}`);
 }
 
 /** Safety rests on it: it is waited for less by so much. */
@@ -370,9 +392,10 @@ function readPool(pool: WrittenPool): PoolTable {
   return new PoolTable(rows, new Map(members), pool.changedAt, pool.moves === true);
 }
 
-const readMember = ({ silentMs, ...member }: Member): Member => ({
+const readMember = ({ silentMs, order, ...member }: Member): Member => ({
   ...{ ...member, proof: member.proof },
   ...(silentMs === undefined ? {} : { silentMs: milliseconds(silentMs) }),
+  ...(order === undefined ? {} : { order: readOrder(order) }),
 });
 
 const readNumbered = ([start, end, number]: WrittenNumbered): NumberedSpan => ({

@@ -27,6 +27,7 @@
  *     move       given      position  same      owned (source and target have confirmed the ticket: `moves/hand-overs.ts`)
  *     leave      frees all that the member owns
  *     silent, heard   change no row: they are about a member (`manager/holds.ts`)
+ *     order           changes no row: what an operator wants of a member (`manager/intent.ts`)
  *     moves           changes no row: from here on keys of this pool can move, and placement is sticky
  *     remove     none       0         position  no members      the pool begins anew
  *
@@ -46,7 +47,15 @@ export interface Member extends OwnerAddress {
   readonly joinedAt: number;
   /** For how long no leader has renewed its lease, in milliseconds, as far as that was committed (`manager/holds.ts`). */
   readonly silentMs?: number | undefined;
+  /** What an operator wants of it. */
+  readonly order?: MemberOrder | undefined;
 }
+
+/**
+ * `cordoned`: to take no more keys. `emptying`: and to hand over all it has, with their state. `released`: and to give back, without their state, what
+ * has not been handed over by now.
+ */
+export type MemberOrder = 'cordoned' | 'emptying' | 'released';
 
 export interface Row extends NumberedSpan {
   /** The owner's incarnation. */
@@ -62,7 +71,7 @@ export interface Row extends NumberedSpan {
 export type LeaveReason = 'left' | 'expired' | 'certified' | 'recovered';
 
 export type TableRecord =
-  | { readonly kind: 'join'; readonly member: Omit<Member, 'joinedAt' | 'silentMs'> }
+  | { readonly kind: 'join'; readonly member: Omit<Member, 'joinedAt' | 'silentMs' | 'order'> }
   | { readonly kind: 'leave'; readonly incarnation: string; readonly why: LeaveReason }
   /** No leader has renewed these members for so long, and none will before a `heard`. */
   | { readonly kind: 'silent'; readonly incarnations: readonly string[]; readonly silentMs: number }
@@ -77,6 +86,8 @@ export type TableRecord =
       readonly spans: readonly Span[];
       readonly ticket: string;
     }
+  /** An operator wants this of a member, until another order or the end of its process; undefined: nothing. */
+  | { readonly kind: 'order'; readonly incarnation: string; readonly order: MemberOrder | undefined }
   /** Keys of this pool can move with their state. Once a pool; never taken back, but for a removal. */
   | { readonly kind: 'moves' }
   /** The pool is no more, see `state.ts`. Alone in its batch. */
@@ -139,10 +150,13 @@ export class PoolTable {
           members.delete(record.incarnation);
           break;
         case 'silent':
-          setSilence(members, record.incarnations, record.silentMs);
+          change(members, record.incarnations, { silentMs: record.silentMs });
           break;
         case 'heard':
-          setSilence(members, record.incarnations, undefined);
+          change(members, record.incarnations, { silentMs: undefined });
+          break;
+        case 'order':
+          change(members, [record.incarnation], { order: record.order });
           break;
         case 'free':
           rows = rewrite(rows, record.spans, (row) => freed(row, position));
@@ -238,14 +252,14 @@ function groupByOwner(rows: readonly Row[]): ReadonlyMap<string, readonly Row[]>
   return groups;
 }
 
-function setSilence(
+function change(
   members: Map<string, Member>,
   incarnations: readonly string[],
-  silentMs: number | undefined,
+  changed: Pick<Member, 'silentMs'> | Pick<Member, 'order'>,
 ): void {
   for (const incarnation of incarnations) {
     const member = members.get(incarnation);
-    if (member !== undefined) members.set(incarnation, { ...member, silentMs });
+    if (member !== undefined) members.set(incarnation, { ...member, ...changed });
   }
 }
 

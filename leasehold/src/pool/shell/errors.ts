@@ -15,6 +15,7 @@ import {
 } from '../../runtime/errors.ts';
 import type { LedHistory } from '../core/history-watch.ts';
 import type { Key } from '../../runtime/keys/hash.ts';
+import type { DrainProgress } from './owner/drain.ts';
 
 const shown = (key: Key): string => (typeof key === 'string' ? JSON.stringify(key) : `hash ${key}`);
 
@@ -63,6 +64,23 @@ export const valueTooLarge = (
     `the value of ${shown(key)} has ${bytes} bytes, and ${mapNamed(name)} takes ${maxBytes} in all, so nothing was set: store less under one key, or raise maxBytes`,
     { module: 'pool', details: { name, key, bytes, maxBytes } },
   );
+
+/** A drain with `otherwise: 'stay'` came to its end before everything had moved. This owner serves on what is left. */
+export const notDrained = (progress: DrainProgress): UnavailableError => {
+  const { ranges, moved, waitsFor } = progress;
+  const missing = {
+    manager: ': no Manager was heard; is one running, and can it be reached?',
+    target:
+      ': no other owner could take them; start one with moves that has the same names of state, and that is neither draining nor cordoned',
+    work: ': guarded work on them has not ended',
+  };
+  const why = waitsFor === undefined ? '' : missing[waitsFor];
+  return new UnavailableError(
+    'NOT_DRAINED',
+    `${ranges - moved} of ${ranges} ranges have not moved in time${why}. This owner serves them on: drain again, or close it, which loses them`,
+    { module: 'pool', details: { progress } },
+  );
+};
 
 /**
  * Guarded work on a key called `guard` for the same key. Only one work on a key runs at a time, so the inner call

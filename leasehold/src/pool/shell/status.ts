@@ -1,6 +1,7 @@
 /** What an owner and a look-up say of themselves. */
 
 import type { Status } from '../../runtime/handle.ts';
+import type { Intent } from '../core/messages.ts';
 
 /** What an owner says of itself. */
 export interface OwnerStatus extends Status {
@@ -13,6 +14,10 @@ export interface OwnerStatus extends Status {
   readonly ranges: number;
   /** Which part of all keys that is. */
   readonly sharePercent: number;
+  /** What this owner wants with its keys, or is asked to: `draining` hands them over and leaves, `cordoned` takes no more. */
+  readonly intent: Intent;
+  /** Moves of keys under way, out and in. */
+  readonly moving: number;
 }
 
 /** The position of a look-up in the log; store the position, and a later look-up can go on from there. */

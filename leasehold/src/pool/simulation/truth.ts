@@ -57,6 +57,7 @@ export class TruePool {
         break;
       case 'silent':
       case 'heard':
+      case 'order':
       case 'moves':
         break;
       case 'remove':

@@ -59,8 +59,12 @@ export const receiving: Form<readonly Receiving[]> = tickets<Receiving>({
   digest: optional(label),
 });
 export const handed: Form<readonly Handed[]> = tickets<Handed>({ to: label, digest: label });
-export const moves: Form<readonly MoveOrder[]> = tickets<MoveOrder>({ to: label, address });
-export const incoming: Form<readonly Expected[]> = tickets<Expected>({ from: label });
+export const moves: Form<readonly MoveOrder[]> = tickets<MoveOrder>({
+  to: label,
+  toName: label,
+  address,
+});
+export const incoming: Form<readonly Expected[]> = tickets<Expected>({ from: label, fromName: label });
 export const arrived: Form<readonly TicketSpan[]> = tickets<TicketSpan>({});
 
 export const movables: Form<readonly MovableName[]> = list(

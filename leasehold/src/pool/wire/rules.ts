@@ -34,7 +34,7 @@ export const secret: Entry<string> = text(LONGEST_SECRET);
 export const sentence: Entry<string> = text(LONGEST_SENTENCE);
 
 export const stamp: Entry<string> = hexadecimal(16);
-const INTENTS: readonly Intent[] = ['stay', 'cordoned', 'draining'];
+const INTENTS: readonly Intent[] = ['stay', 'cordoned', 'emptying', 'draining'];
 const isIntent = (value: string): value is Intent => INTENTS.some((intent) => intent === value);
 /** An intent of a later version must not be taken for another. */
 export const intent: Entry<Intent> = {

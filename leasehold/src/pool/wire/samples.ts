@@ -111,12 +111,20 @@ export const update: Update = {
     },
   ],
   moves: [
-    { start: 0n, end: QUARTER, number: 7, ticket: 'c4.2.1', to: 'b.1', address: 'b:7500' },
-    { start: 2n * QUARTER, end: 3n * QUARTER, number: 310, ticket: 'c4.2.2', to: 'c.1', address: 'c:7500' },
+    { start: 0n, end: QUARTER, number: 7, ticket: 'c4.2.1', to: 'b.1', toName: 'b', address: 'b:7500' },
+    {
+      start: 2n * QUARTER,
+      end: 3n * QUARTER,
+      number: 310,
+      ticket: 'c4.2.2',
+      to: 'c.1',
+      toName: 'c',
+      address: 'c:7500',
+    },
   ],
   incoming: [
-    { start: QUARTER, end: 2n * QUARTER, number: 8, ticket: 'c4.2.3', from: 'b.1' },
-    { start: 3n * QUARTER, end: RING_SIZE, number: 9, ticket: 'c4.2.4', from: 'b.1' },
+    { start: QUARTER, end: 2n * QUARTER, number: 8, ticket: 'c4.2.3', from: 'b.1', fromName: 'b' },
+    { start: 3n * QUARTER, end: RING_SIZE, number: 9, ticket: 'c4.2.4', from: 'b.1', fromName: 'b' },
   ],
   arrived: [
     { start: 0n, end: QUARTER, number: 7, ticket: 'c4.2.7' },

@@ -25,7 +25,7 @@ export const LIMIT_SCHEME = 'leasehold-limit://';
 
 type OwnerView = Pick<
   PoolOwner,
-  'tenure' | 'tenures' | 'ranges' | 'isAdmitted' | 'refusal' | 'pool' | 'url' | 'isHeld'
+  'tenure' | 'tenures' | 'ranges' | 'isAdmitted' | 'mayBeBare' | 'refusal' | 'pool' | 'url' | 'isHeld'
 >;
 type LookupView = Pick<PoolLookup, 'find' | 'isCutOff' | 'row' | 'position'>;
 
@@ -70,7 +70,10 @@ export class PoolDirectory implements Directory {
     return url === undefined || url === this.#owner.url ? undefined : addressOf(url);
   }
 
-  /** Every member of a pool owns keys, so the owners in the table are the members, and perhaps this process. */
+  /**
+   * Every member of a pool owns keys, but those that drain or are cordoned. So the owners in the table are the members, and perhaps this process; a
+   * process that is bare of keys counts for itself alone.
+   */
   members(): number | undefined {
     const position = this.#isClosed ? this.#members?.position : this.#lookup.position?.position;
     if (this.#isClosed || (this.#members !== undefined && this.#members.position === position))
@@ -85,8 +88,14 @@ export class PoolDirectory implements Directory {
   }
 
   isReady(now: Instant): boolean {
-    if (this.#isClosed || !this.#hasOwned || this.#owner.ranges().length === 0) return false;
+    if (this.#isClosed) return false;
+    if (this.#isBareOnPurpose()) return !this.#lookup.isCutOff;
+    if (!this.#hasOwned || this.#owner.ranges().length === 0) return false;
     return [...this.#owner.tenures()].every((tenure) => isOpen(this.#since(tenure, now), now));
+  }
+
+  #isBareOnPurpose(): boolean {
+    return this.#owner.isAdmitted && this.#owner.mayBeBare && this.#owner.ranges().length === 0;
   }
 
   get hasHeirless(): boolean {
@@ -137,11 +146,15 @@ export class PoolDirectory implements Directory {
     this.#gained = this.#gained.filter(isHeld).slice(-GAINED_MAX);
   }
 
-  /** A pool leaves something to every member, so an owner that had keys and has none is cut off. A newcomer may wait for its first keys. */
+  /**
+   * A pool leaves something to every member that takes keys, so such an owner that had keys and has none is cut off. A newcomer may wait for its first
+   * keys. Who takes none asks the others.
+   */
   whyCutOff(): string | undefined {
     const { isAdmitted, refusal, pool } = this.#owner;
     if (this.#isClosed || this.#leaving !== undefined || this.#owner.ranges().length > 0) return undefined;
-    if (isAdmitted && !this.#hasOwned && !this.#lookup.isCutOff) return undefined;
+    const isExplained = !this.#hasOwned || this.#owner.mayBeBare;
+    if (isAdmitted && isExplained && !this.#lookup.isCutOff) return undefined;
     const why =
       refusal?.message ?? 'no Manager has renewed its lease; is one running, and can it be reached?';
     return `this process owns no keys of pool ${pool}: ${why}`;

@@ -344,7 +344,7 @@ export class Server {
     const world = { heard: (): number => this.#heard };
     return new PoolDirectory(
       {
-        ...{ pool: 'ratelimit', url, isAdmitted: true, refusal: undefined },
+        ...{ pool: 'ratelimit', url, isAdmitted: true, mayBeBare: false, refusal: undefined },
         tenure: (key) => heldNow(key)?.tenure,
         tenures: () => new Set([...this.#held.values()].map(({ tenure }) => tenure)),
         ranges: () =>

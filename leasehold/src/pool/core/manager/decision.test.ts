@@ -85,6 +85,8 @@ function showRecord(record: TableRecord): string {
     case 'grant':
     case 'move':
       return `${record.kind} ${record.incarnation}${list(record.spans, showSpan)}`;
+    case 'order':
+      return `order ${record.incarnation} ${record.order}`;
     case 'remove':
     case 'moves':
       return record.kind;

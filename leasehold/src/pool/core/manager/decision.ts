@@ -32,6 +32,8 @@ export interface Facts {
   target(table: PoolTable): readonly Placement[];
   /** The members to be called silent in the log, or silent no longer. */
   silences(members: PoolTable['members']): readonly TableRecord[];
+  /** What an operator wants of these members that the log does not say yet. */
+  orders?(members: PoolTable['members']): readonly TableRecord[];
   /** An operator wants the pool removed. */
   readonly isToBeRemoved?: boolean | undefined;
   /** Undefined if nobody moves keys here, or nothing may be handed over now. */
@@ -80,13 +82,19 @@ export function decide(table: PoolTable, position: number, facts: Facts): Decisi
   const records = [...members, ...letGo.records, ...left, ...grants.records];
   if (merges.length > 0) records.push({ kind: 'merge', spans: merges });
   records.push(...facts.silences(afterLeft.members));
-  if (facts.moves?.isToBegin === true) records.push({ kind: 'moves' });
+  const ordered = facts.orders?.(afterLeft.members) ?? [];
+  records.push(...ordered);
+  const begins = facts.moves?.isToBegin === true;
+  if (begins) records.push({ kind: 'moves' });
   return {
     records,
     condemned: [...removed, ...left].map(({ incarnation }) => incarnation),
     recalls,
     wanted: isCut ? undefined : wanted,
     unfinished:
+      // Where keys belong, and whether they are asked back, is another question once these records are written.
+      begins ||
+      ordered.length > 0 ||
       coming.length > most ||
       moved.isCut ||
       isCut ||

@@ -42,11 +42,12 @@ import { type TraceEffect, trace } from '../../../runtime/trace.ts';
 import type { Certificate, FromManager, Probe, Report, Seen, Sync } from '../messages.ts';
 import { lookupPace, type ResolvedDurations, takeoverHoldMs } from '../options.ts';
 import { encodeSnapshot, ManagerState } from '../state.ts';
-import type { LeaveReason, Member, TableRecord } from '../table.ts';
+import type { LeaveReason, Member, MemberOrder, TableRecord } from '../table.ts';
 import { Admissions } from './admission.ts';
 import { Subscribers, answerTo } from './subscribers.ts';
 import { OwnerSessions, type Heard } from './owner-sessions.ts';
 import { Deaths } from './deaths.ts';
+import { Orders } from './orders.ts';
 import { type Draft, describe, draft } from './draft.ts';
 import { givesUp, staying } from './decision.ts';
 import { Holds } from './holds.ts';
@@ -56,7 +57,7 @@ import { PoolPlaces } from './pool-places.ts';
 import { inLine, nameInUse, noRoom, ownerOfUrl, tooManyPools, urlInUse } from './refusal.ts';
 import { leads, leadsNone } from './role.ts';
 import type { Session } from './session.ts';
-import { limitsOf, longestHoldMs, type ManagerSettings, settingsFor } from './settings.ts';
+import { limitsOf, longestHoldMs, type ManagerSettings, QUIET_AFTER_MS, settingsFor } from './settings.ts';
 import { type Verdict, verdictOn } from './rollback-detector.ts';
 import { Stamps } from './stamps.ts';
 import { hasSeenAnotherLog, witnessesUntil } from './witnesses.ts';
@@ -70,7 +71,6 @@ export type LeaderEffect =
   | Verdict
   | TraceEffect;
 
-const QUIET_AFTER_MS = 60_000;
 const FOREVER: Instant = instant(Number.POSITIVE_INFINITY);
 
 export class Leader {
@@ -97,6 +97,7 @@ export class Leader {
   readonly #admissions = new Admissions();
   /** Pools that are to be removed: by an operator, or to make room for another pool. */
   readonly #removals = new Set<string>();
+  readonly #orders = new Orders();
   readonly #places: PoolPlaces;
   /** After a recovery, or on a log that was begun: when every possible earlier lease has expired. */
   #recoversAt: Instant | undefined;
@@ -236,6 +237,17 @@ export class Leader {
     return this.#removals.has(pool);
   }
 
+  /** Has no effect if this is no member when the batch is made. */
+  order(pool: string, incarnation: string, order: MemberOrder | undefined, now: Instant): LeaderEffect[] {
+    this.#orders.give(pool, incarnation, order);
+    this.#pending.consider(pool);
+    return this.#decide(now);
+  }
+
+  isOrdering(pool: string, incarnation: string): boolean {
+    return this.#orders.has(pool, incarnation);
+  }
+
   wake(now: Instant): LeaderEffect[] {
     this.#dueAt = FOREVER;
     this.#deaths.forget(now);
@@ -295,7 +307,8 @@ export class Leader {
     }
     const isHanding = handsOver(session.report);
     const hasNews = session.report.letGo.length > 0 || report.leaving || isHanding || heard.intendsOther;
-    if (hasNews) this.#pending.consider(pool);
+    // What has arrived is confirmed, or an owner can be told tickets now: another range may take its turn.
+    if (hasNews || this.#moves.awaits(pool, heard)) this.#pending.consider(pool);
     const told = this.#owners.moveNews(this.#moves.hear(session, this.#state.pool(pool), now), this.#state);
     if (told.length > 0) this.#pending.consider(pool);
     const answers = report.wantsAnswer || session.isDue ? this.#answer(session, now) : [];
@@ -355,6 +368,7 @@ export class Leader {
     else this.#recoversAt = undefined;
     const farewells = this.#mayAnswer(now) ? this.#owners.farewells(condemned, this.#state, now) : [];
     this.#settle(flight, now);
+    for (const { pool } of flight.batch.pools) this.#orders.keepOpen(pool, this.#state.pool(pool).members);
     const effects: LeaderEffect[] = [
       trace('committed', { position, records: describe(flight.batch) }),
       ...farewells,
@@ -563,6 +577,7 @@ export class Leader {
     }
     const made = this.#draft(now, isSure ? undefined : 0);
     this.#dropRefusedRemovals(made);
+    for (const pool of made.recalls.keys()) this.#orders.keepOpen(pool, this.#state.pool(pool).members);
     if (now >= this.#silencesAt) this.#silencesAt = later(now, this.#holds.stepMs);
     if (this.#holds.hasUnheard) this.#due(this.#silencesAt);
     if (!this.#pending.begin(made, this.#state, now)) return this.#tellOwners(made, now);
@@ -594,8 +609,15 @@ export class Leader {
           whyGone: (member) => this.#whyGone(member, now),
           silences: (members) => (this.#recoversAt === undefined ? this.#silences(members, now) : []),
           target: (table) =>
-            this.#placements.of(pool, table, this.#owners.sessions, this.#moves.rowsAfter(pool, table)),
+            this.#placements.of(
+              pool,
+              table,
+              this.#owners.sessions,
+              this.#moves.rowsAfter(pool, table),
+              this.#moves.balance(pool, table, now),
+            ),
           moves: this.#moveFacts(pool, now),
+          orders: (members) => this.#orders.records(pool, members),
           isToBeRemoved: this.#removals.has(pool),
         }),
       },

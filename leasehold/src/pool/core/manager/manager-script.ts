@@ -13,16 +13,22 @@
  *     head <position> <asked at>
  *     report <owner> <number>[?] [heard] seen=<term>.<position> proof=<secret>
  *            <held> <let go> [leaving] url=<another than its own> from=<another connection than its own>
+ *            [moves] intent=<intent>      the owner has an address for state
+ *            moving=<ticket>:0-4#7>b receiving=<ticket>:0-4#7<a[=<digest>] handed=<ticket>:0-4#7>b=<digest>
  *     sync <look-up> <number> seen=<term>.<position> history=<another than this log's>
  *                                      id=<look-up> for another incarnation at the same address
  *                                      `forged`: no Manager has stamped what it says it has seen
  *     certificate <secret>
+ *     order <owner> <order>            an operator wants this; `none`: nothing any more
  *     configure lease=<ms>             with the durations that follow from it
  *     log <position> <term> <records>  another leader has written this; whoever takes over from it
  *                                      must wait takeover=<ms>
  *
  * Records are `join:a`, `leave:a:expired`, `grant:a:0-8,8-16`, `free:0-8`, and so on; rows of a table
  * `0-8:a#2~5`, the last for where they were lost. An owner `a.2` is the second incarnation of `a`.
+ *
+ * An update that says something of moves ends with `move <ticket>:0-4#7>b`, `expect <ticket>:0-4#7<a`, `arrived <ticket>:0-4#9`,
+ * `asked <intent>` and `targets <number>`. The Manager's tickets are `m1.<term>.1`, `m1.<term>.2`, and so on.
  *
  * An append reads `append 2 term 2 <records>`, with `takeover=<ms>` if that is not the usual 11979.3.
  * `heard` says that the owner has heard the last update to it; without it, it has heard no more than
@@ -35,12 +41,33 @@ import type { LogBatch, LogStart } from '../../../log/log.ts';
 import { digest } from '../../../runtime/digest.ts';
 import { RING_SIZE } from '../../../runtime/keys/position.ts';
 import { type Instant, instant } from '../../../runtime/time.ts';
-import type { FromManager, Report, Seen, TableRow, ToManager, Update } from '../messages.ts';
+import type {
+  FromManager,
+  Intent,
+  Report,
+  Seen,
+  TableRow,
+  TicketSpan,
+  ToManager,
+  Update,
+} from '../messages.ts';
 import { type ResolvedDurations, resolveDurations, takeoverHoldMs } from '../options.ts';
 import type { Policy } from '../policy/policy.ts';
-import { letGo, list, numbered, option, plainWords, play, showGranted, showSpan, span } from '../script.ts';
+import {
+  letGo,
+  list,
+  numbered,
+  option,
+  plainWords,
+  play,
+  showGranted,
+  showNumbered,
+  showSpan,
+  span,
+  ticketsOf,
+} from '../script.ts';
 import { type Batch, decodeBatch, encodeBatch } from '../state.ts';
-import type { LeaveReason, TableRecord } from '../table.ts';
+import type { LeaveReason, MemberOrder, TableRecord } from '../table.ts';
 import { Manager, type ManagerEffect } from './manager.ts';
 import { MANAGER_LIMITS, type ManagerSettings } from './settings.ts';
 import { Stamps } from './stamps.ts';
@@ -60,6 +87,7 @@ export interface ManagerScriptOptions {
   readonly mostPoolsPerAddress?: number;
   readonly mostPools?: number;
   readonly mostCandidates?: number;
+  readonly quietAfterMs?: number;
 }
 
 const HISTORY = { history: 'h', key: digest('the key of h') };
@@ -110,7 +138,7 @@ class Bench {
     this.#floor = floor;
     this.#settings = {
       id: 'm1',
-      ...{ durations: scriptDurations(), policy: evenShares },
+      ...{ durations: scriptDurations(), policy: evenShares, quietAfterMs: options.quietAfterMs },
       pools: new Map(declared?.map((pool) => [pool, { durations: scriptDurations(), policy: evenShares }])),
       declaredOnly: declared !== undefined,
       openedAt: options.openedAt === undefined ? undefined : instant(options.openedAt),
@@ -145,6 +173,8 @@ class Bench {
         return manager.deposed('superseded', now);
       case 'suspended':
         return manager.suspended(now);
+      case 'order':
+        return manager.order('p', first, orderOf(second), now);
       case 'wake':
         return manager.wake(now);
       case 'reset':
@@ -253,6 +283,8 @@ function record(text: string): TableRecord {
       return { kind, member: { ...addressOf(second), proof: third === '' ? undefined : digest(third) } };
     case 'leave':
       return { kind, incarnation: second, why: third as LeaveReason };
+    case 'order':
+      return { kind, incarnation: second, order: orderOf(third) };
     case 'silent':
       return { kind, incarnations: second.split(','), silentMs: Number(third) };
     case 'grant':
@@ -269,6 +301,9 @@ function record(text: string): TableRecord {
       throw new Error(`unknown record in a script: ${text}`);
   }
 }
+
+const orderOf = (text: string): MemberOrder | undefined =>
+  text === 'none' ? undefined : (text as MemberOrder);
 
 const addressOf = (incarnation: string) => {
   const name = incarnation.replace(/\..*$/, '');
@@ -311,6 +346,7 @@ function message(verb: string, words: readonly string[], heard: Report['heard'])
         letGo: rest.filter((word) => word.includes(':')).map(letGo),
         leaving: rest.includes('leaving'),
         load: 0,
+        ...aboutMoves(first, rest, words),
       };
     }
     default:
@@ -318,10 +354,39 @@ function message(verb: string, words: readonly string[], heard: Report['heard'])
   }
 }
 
+function aboutMoves(who: string, rest: readonly string[], words: readonly string[]): Partial<Report> {
+  if (!rest.includes('moves')) return {};
+  return {
+    transfer: { address: `${who}:7500`, names: [] },
+    intent: (option(words, 'intent') ?? 'stay') as Intent,
+    moving: ticketsOf(words, 'moving').map(({ other, digest: _, ...one }) => ({
+      ...one,
+      to: other,
+      bytes: 0,
+    })),
+    receiving: ticketsOf(words, 'receiving').map(({ other, ...one }) => ({ ...one, from: other })),
+    handed: ticketsOf(words, 'handed').map(({ other, digest = '', ...one }) => ({
+      ...{ ...one, to: other, digest },
+    })),
+  };
+}
+
+/** What an update says of moves. */
+function showMoves({ moves = [], incoming = [], arrived = [], asked, targets }: Update): string {
+  const ticket = (one: TicketSpan): string => `${one.ticket}:${showNumbered(one)}`;
+  return [
+    ...moves.map((one) => ` move ${ticket(one)}>${one.toName}`),
+    ...incoming.map((one) => ` expect ${ticket(one)}<${one.fromName}`),
+    ...arrived.map((one) => ` arrived ${ticket(one)}`),
+    asked === undefined ? '' : ` asked ${asked}`,
+    targets === undefined ? '' : ` targets ${targets}`,
+  ].join('');
+}
+
 function showMessage(said: FromManager, to: string): string {
   switch (said.kind) {
     case 'update':
-      return `update ack=${said.acknowledges}${showLease(said)}${said.admitted ? '' : ' candidate'}${list(said.spans, showGranted)}`;
+      return `update ack=${said.acknowledges}${showLease(said)}${said.admitted ? '' : ' candidate'}${list(said.spans, showGranted)}${showMoves(said)}`;
     case 'changes': {
       const { lookup, sequence } = said.answers ?? {};
       const other = lookup === to ? '' : ` id=${lookup}`;
@@ -360,6 +425,8 @@ function showRecord(made: TableRecord): string {
     case 'remove':
     case 'moves':
       return made.kind;
+    case 'order':
+      return `order:${made.incarnation}:${made.order ?? 'none'}`;
     default:
       return `${made.kind}:${made.spans.map(showSpan).join(',')}`;
   }

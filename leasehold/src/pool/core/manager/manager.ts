@@ -18,6 +18,7 @@ import { trace } from '../../../runtime/trace.ts';
 import type { DeposedReason, LogBatch, LogStart } from '../../../log/log.ts';
 import type { Seen, ToManager } from '../messages.ts';
 import type { ManagerState } from '../state.ts';
+import type { MemberOrder } from '../table.ts';
 import { Leader, type LeaderEffect } from './leader.ts';
 import { type ManagerObservation, observeWithoutLeading } from './observation.ts';
 import { unknownPool } from './refusal.ts';
@@ -195,6 +196,16 @@ export class Manager {
   /** Whether the removal of this pool is still to be done. */
   isRemoving(pool: string): boolean {
     return this.#role.name === 'leading' && this.#role.leader.isRemoving(pool);
+  }
+
+  /** An operator wants this of a member, if this Manager leads; undefined: nothing any more. See {@link isOrdering}. */
+  order(pool: string, incarnation: string, order: MemberOrder | undefined, now: Instant): ManagerEffect[] {
+    return this.#whileLeading(now, (leader) => leader.order(pool, incarnation, order, now));
+  }
+
+  /** Whether an order to this member is still to be written. */
+  isOrdering(pool: string, incarnation: string): boolean {
+    return this.#role.name === 'leading' && this.#role.leader.isOrdering(pool, incarnation);
   }
 
   /** A standby reads the head of the log, to know its own lag. */

@@ -59,6 +59,8 @@ export interface Heard {
   /** The first report of this incarnation; or the owner holds other spans than before. */
   readonly isFirst: boolean;
   readonly holdsOther: boolean;
+  /** The owner confirms something of this term, and has not before. */
+  readonly hearsTerm: boolean;
   /** The owner wants something else than before, or other state can be brought to it. */
   readonly intendsOther: boolean;
   /** The report confirms the update that the candidate was asked to confirm. */
@@ -164,16 +166,18 @@ export class OwnerSessions {
     const heard = relevant(report, state.pool(pool));
     if (known !== undefined) {
       const before = known.report;
+      const { term } = this.#terms;
       const holdsOther = known.hear(from, heard, now);
       const intendsOther = intentionOf(before) !== intentionOf(known.report);
-      if (known.hasHeard(this.#terms.term, known.unheard ?? 0)) known.unheard = undefined;
+      const hearsTerm = before.heard?.term !== term && known.report.heard?.term === term;
+      if (known.hasHeard(term, known.unheard ?? 0)) known.unheard = undefined;
       const { asked } = known;
-      const confirms = asked !== undefined && known.hasHeard(this.#terms.term, asked.sequence);
+      const confirms = asked !== undefined && known.hasHeard(term, asked.sequence);
       if (confirms) {
         known.aliveAt = asked.at;
         known.asked = undefined;
       }
-      const seen = { isFirst: false, holdsOther, intendsOther, confirms, displaced: undefined };
+      const seen = { isFirst: false, holdsOther, hearsTerm, intendsOther, confirms, displaced: undefined };
       return { session: known, isMember, ...seen };
     }
     const session = new Session(from, heard, now);
@@ -187,7 +191,8 @@ export class OwnerSessions {
       this.#candidates.add(session, origin);
     }
     this.#add(session);
-    const seen = { isFirst: true, holdsOther: false, intendsOther: true, confirms: false, displaced };
+    const changed = { holdsOther: false, hearsTerm: true, intendsOther: true };
+    const seen = { isFirst: true, ...changed, confirms: false, displaced };
     return { session, isMember, ...seen };
   }
 

@@ -2,10 +2,11 @@
  * The target of the policy for each pool, computed again only when it can have changed.
  */
 
-import type { Placement, Policy, PolicyMember } from '../policy/policy.ts';
+import type { Balance, Placement, Policy, PolicyMember } from '../policy/policy.ts';
 import type { ManagerState } from '../state.ts';
 import { sticky } from '../policy/sticky.ts';
 import type { PoolTable, Row } from '../table.ts';
+import { intentOf } from './intent.ts';
 import { latestByName } from './namesakes.ts';
 import type { Session } from './session.ts';
 import type { PoolSettings } from './settings.ts';
@@ -25,19 +26,23 @@ export class PlacementCache {
     this.#settings = settings;
   }
 
-  /** @param rows of this table, as they will be when the moves under way are through */
+  /**
+   * @param rows of this table, as they will be when the moves under way are through
+   * @param balance what may move although it need not
+   */
   of(
     pool: string,
     table: PoolTable,
     sessions: ReadonlyMap<string, Session>,
     rows: readonly Row[] = table.rows,
+    balance?: Balance,
   ): readonly Placement[] {
     const members = table.hasMoves ? withIntents(table, sessions) : staying(table, sessions);
     const key = JSON.stringify(members.map(({ incarnation }) => incarnation));
     const known = this.#known.get(pool);
     const policy = this.#policyOf(pool, table);
     if (known?.members === key && !policy.adaptive) return known.placements;
-    const placements = policy.place({ rows, members });
+    const placements = policy.place({ rows, members, balance });
     const spans = new Map<string, number>();
     for (const { incarnation } of placements) spans.set(incarnation, (spans.get(incarnation) ?? 0) + 1);
     this.#known.set(pool, { members: key, placements, spans });
@@ -79,10 +84,12 @@ function staying(table: PoolTable, sessions: ReadonlyMap<string, Session>): Poli
 /** All members that do not want to leave at once; of two with one name the earlier one is to have no keys. */
 function withIntents(table: PoolTable, sessions: ReadonlyMap<string, Session>): PolicyMember[] {
   const latest = latestByName(table.members);
-  return [...table.members.values()].flatMap(({ incarnation, name }): PolicyMember[] => {
+  return [...table.members.values()].flatMap((member): PolicyMember[] => {
+    const { incarnation, name } = member;
     const report = sessions.get(incarnation)?.report;
     if (report?.leaving === true) return [];
     const isLatest = latest.get(name)?.incarnation === incarnation;
-    return [{ incarnation, name, load: report?.load, intent: isLatest ? report?.intent : 'draining' }];
+    const intent = isLatest ? intentOf(member, report) : 'draining';
+    return [{ incarnation, name, load: report?.load, intent }];
   });
 }

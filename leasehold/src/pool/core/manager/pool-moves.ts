@@ -3,19 +3,28 @@
  *
  * **A pool moves keys from a record on**, `moves`, which is written once. A Manager of an older version cannot read the record, so it stops,
  * and does not take a move for a grant of empty keys. The record also makes placement sticky. So it is written when there is
- * something to gain: two members can hand keys over, and one of them drains, or nobody has come or gone for a while. A pool that starts up is
+ * something to gain: two members can hand keys over, and one of them drains or has an order of an operator, or nobody has come or gone for a while. A pool that starts up is
  * placed by its ordinary policy, and is even at once.
+ *
+ * **Keys that need not move** do so only in a quiet pool, so that an owner that comes gets its part: nobody has come or gone for a while, nobody hands all
+ * over, and every member was heard or had the time. No more than a part of the ring in each round, because every move is work for its owners.
+ *
+ * **How many owners could take the keys of an owner that drains** is not said by a leader that may know too few of them: without a target such
+ * an owner may leave at once, and lose everything. So every member was heard in this term before, or has had the time to report.
  */
 
 import { type Instant, later, latest, soonest } from '../../../runtime/time.ts';
 import type { Expected, Intent, MoveOrder, Report } from '../messages.ts';
+import { RING_SIZE } from '../../../runtime/keys/position.ts';
 import { type HandOvers, handOvers } from '../moves/hand-overs.ts';
+import type { Balance } from '../policy/policy.ts';
 import { Tickets, type WantedMove } from '../moves/tickets.ts';
-import type { ResolvedDurations } from '../options.ts';
+import { type ResolvedDurations, reportWithinMs } from '../options.ts';
 import type { NumberedSpan } from '../messages.ts';
 import type { Batch } from '../state.ts';
-import type { PoolTable, Row } from '../table.ts';
-import { hasSuccessor } from './namesakes.ts';
+import type { PoolTable, Row, TableRecord } from '../table.ts';
+import { isToBeEmpty, orderedIntent } from './intent.ts';
+import { hasSuccessor, latestByName } from './namesakes.ts';
 import type { Session } from './session.ts';
 
 /** What a decision about a pool must know of moves. */
@@ -48,12 +57,25 @@ export interface MoveTerms {
   due(at: Instant): void;
 }
 
+/** How much of the ring may be moved in a round for the sake of an even pool: enough for an owner in ten within two rounds. */
+const BUDGET = (RING_SIZE * 9n) / 100n;
+const ROUND_MS = 10_000;
+
+/** What was moved since this instant. */
+interface Round {
+  readonly since: Instant;
+  moved: bigint;
+}
+
 export class PoolMoves {
   readonly #terms: MoveTerms;
   readonly #tickets = new Map<string, Tickets>();
   readonly #changedAt = new Map<string, Instant>();
   readonly #dueAt = new Map<string, Instant>();
   readonly #since: Instant;
+  /** Pools of which this leader knows the members well enough to count targets. */
+  readonly #acquainted = new Set<string>();
+  readonly #rounds = new Map<string, Round>();
   #issued = 0;
 
   constructor(terms: MoveTerms, now: Instant) {
@@ -101,6 +123,7 @@ export class PoolMoves {
     const tickets = table.hasMoves ? this.#of(pool) : this.#tickets.get(pool);
     if (tickets === undefined) return undefined;
     const sessions = this.#terms.sessionsOf(pool);
+    this.#meet(pool, table, now);
     const { retryMs, renewEveryMs, holdMs } = this.#terms.durations(pool);
     const { term } = this.#terms;
     return {
@@ -116,29 +139,67 @@ export class PoolMoves {
       isBusy: (span) => tickets.isBusy(span),
       mayMoveState: (incarnation) => {
         const session = sessions.get(incarnation);
+        if (table.members.get(incarnation)?.order === 'released') return false;
         return session === undefined || session.report.transfer !== undefined;
       },
       isToBegin: !table.hasMoves && this.#isToBegin(pool, table, now),
     };
   }
 
+  #meet(pool: string, { members }: PoolTable, now: Instant): void {
+    if (this.#acquainted.has(pool)) return;
+    const sessions = this.#terms.sessionsOf(pool);
+    const isHeard = (incarnation: string): boolean =>
+      sessions.get(incarnation)?.report.heard?.term === this.#terms.term;
+    const by = later(this.#since, reportWithinMs(this.#terms.durations(pool)));
+    if (now >= by || [...members.keys()].every(isHeard)) this.#acquainted.add(pool);
+    else this.#due(pool, by);
+  }
+
   #isToBegin(pool: string, table: PoolTable, now: Instant): boolean {
     const sessions = this.#terms.sessionsOf(pool);
     let movers = 0;
-    let drains = false;
-    for (const incarnation of table.members.keys()) {
+    let isAskedFor = false;
+    for (const [incarnation, member] of table.members) {
       const report = sessions.get(incarnation)?.report;
       if (report?.transfer === undefined) continue;
       movers += 1;
-      drains ||= report.intent === 'draining';
+      isAskedFor ||= member.order !== undefined || isToBeEmpty(member, report);
     }
-    if (movers < 2 || drains) return movers >= 2;
-    const quietAt = later(
-      latest(this.#changedAt.get(pool) ?? this.#since, this.#since),
-      this.#terms.quietAfterMs(pool),
-    );
+    return movers >= 2 && (isAskedFor || this.#isQuiet(pool, now));
+  }
+
+  #isQuiet(pool: string, now: Instant): boolean {
+    const changedAt = latest(this.#changedAt.get(pool) ?? this.#since, this.#since);
+    const quietAt = later(changedAt, this.#terms.quietAfterMs(pool));
     if (now < quietAt) this.#due(pool, quietAt);
     return now >= quietAt;
+  }
+
+  /** What may be moved in this pool although it need not; undefined: nothing. */
+  balance(pool: string, table: PoolTable, now: Instant): Balance | undefined {
+    const tickets = this.#tickets.get(pool);
+    if (tickets === undefined || !table.hasMoves || !this.#acquainted.has(pool)) return undefined;
+    const sessions = this.#terms.sessionsOf(pool);
+    const { members } = table;
+    for (const [incarnation, member] of members)
+      if (isToBeEmpty(member, sessions.get(incarnation)?.report)) return undefined;
+    if (latestByName(members).size < members.size) return undefined;
+    if (!this.#isQuiet(pool, now)) return undefined;
+    const budget = BUDGET - this.#movedIn(pool, tickets, now);
+    return { budget, canTake: tickets.takers(table) };
+  }
+
+  /** How much of the ring this round has moved, or is about to. */
+  #movedIn(pool: string, tickets: Tickets, now: Instant): bigint {
+    let round = this.#rounds.get(pool);
+    if (round === undefined || later(round.since, ROUND_MS) <= now) {
+      round = { since: now, moved: 0n };
+      this.#rounds.set(pool, round);
+    }
+    const moved = tickets.underway.reduce((sum, { start, end }) => sum + (end - start), round.moved);
+    if (moved > 0n) this.#due(pool, later(round.since, ROUND_MS));
+    return moved;
   }
 
   /** After a decision about a pool. */
@@ -149,14 +210,23 @@ export class PoolMoves {
     if (dueAt !== undefined) this.#due(pool, dueAt);
   }
 
+  /** Whether a decision could follow from this alone: an owner holds other keys, or hears this leader for the first time. */
+  awaits(pool: string, heard: { readonly holdsOther: boolean; readonly hearsTerm: boolean }): boolean {
+    const tickets = this.#tickets.get(pool);
+    if (tickets === undefined) return false;
+    return heard.hearsTerm || (heard.holdsOther && tickets.isWaiting);
+  }
+
   /** Undefined where nobody speaks of moves. */
   newsFor(session: Session, table: PoolTable): MoveNews | undefined {
     const tickets = this.#tickets.get(session.pool);
     const { incarnation } = session.identity;
     if (tickets === undefined || session.report.transfer === undefined) return undefined;
-    const asked = hasSuccessor(incarnation, table.members) ? 'draining' : undefined;
-    const drains = session.report.intent === 'draining';
-    const targets = drains ? tickets.targets(incarnation, table) : undefined;
+    const member = table.members.get(incarnation);
+    const ordered = orderedIntent(member);
+    const asked = hasSuccessor(incarnation, table.members) ? 'draining' : ordered;
+    const isCounted = isToBeEmpty(member, session.report) && this.#acquainted.has(session.pool);
+    const targets = isCounted ? tickets.targets(incarnation, table) : undefined;
     return { ...tickets.newsFor(session, table), asked, targets };
   }
 
@@ -169,11 +239,19 @@ export class PoolMoves {
   committed({ pools }: Batch, tableOf: (pool: string) => PoolTable, now: Instant): void {
     for (const { pool, records } of pools) {
       if (records.some(({ kind }) => kind === 'join' || kind === 'leave')) this.#changedAt.set(pool, now);
-      if (records.some(({ kind }) => kind === 'remove')) this.#tickets.delete(pool);
+      if (records.some(({ kind }) => kind === 'remove')) this.#forget(pool);
       const tickets = this.#tickets.get(pool);
+      const round = this.#rounds.get(pool);
+      if (round !== undefined) round.moved += movedBy(records);
       for (const record of records) if (record.kind === 'join') tickets?.admitted(record.member.incarnation);
       tickets?.committed(tableOf(pool), now);
     }
+  }
+
+  #forget(pool: string): void {
+    this.#tickets.delete(pool);
+    this.#acquainted.delete(pool);
+    this.#rounds.delete(pool);
   }
 
   /** Pools that are to be decided about at this instant. The others are due when they will be. */
@@ -195,6 +273,14 @@ export class PoolMoves {
     this.#dueAt.set(pool, soonest(known, at) ?? at);
     this.#terms.due(at);
   }
+}
+
+/** How much of the ring these records give to another owner with its state. */
+function movedBy(records: readonly TableRecord[]): bigint {
+  let width = 0n;
+  for (const record of records)
+    if (record.kind === 'move') for (const { start, end } of record.spans) width += end - start;
+  return width;
 }
 
 const NOBODY: ReadonlySet<string> = new Set();

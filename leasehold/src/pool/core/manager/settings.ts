@@ -18,12 +18,15 @@ import { type ResolvedDurations, reportWithinMs, takeoverHoldMs, witnessWithinMs
 import type { CandidateLimits } from './candidates.ts';
 import type { Policy } from '../policy/policy.ts';
 
+/** How long nobody has come or gone, unless the settings of the pool say otherwise. */
+export const QUIET_AFTER_MS = 60_000;
+
 export interface PoolSettings {
   readonly durations: ResolvedDurations;
   readonly policy: Policy;
   /** Where keys belong in a pool whose keys move with their state. @default sticky */
   readonly movesPolicy?: Policy | undefined;
-  /** How long nobody has come or gone when a pool begins to move keys, in milliseconds. @default 60_000 */
+  /** How long nobody has come or gone when a pool begins to move keys, and when keys are evened out, in milliseconds. @default QUIET_AFTER_MS */
   readonly quietAfterMs?: number | undefined;
 }
 

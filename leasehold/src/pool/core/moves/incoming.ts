@@ -78,13 +78,13 @@ export class Incoming implements Imports {
     const live = new Set(expected.map(({ ticket }) => ticket));
     const arrived = new Set(this.#arrived.map(({ ticket }) => ticket));
     for (const each of expected) {
-      const { ticket, start, end, number, from } = each;
+      const { ticket, start, end, number, from, fromName } = each;
       if (this.#arrivals.has(ticket)) continue;
       this.#arrivals.set(ticket, {
         ...{ expected: each, digest: undefined, toldIn: undefined, stagedIn: undefined },
       });
       this.#isNews = true;
-      effects.push({ do: 'receive', ticket, span: { start, end }, number, from });
+      effects.push({ do: 'receive', ticket, span: { start, end }, number, from, fromName });
     }
     for (const [ticket, { digest, toldIn, stagedIn }] of this.#arrivals) {
       if (live.has(ticket)) continue;

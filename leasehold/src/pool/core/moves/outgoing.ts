@@ -28,6 +28,8 @@ import type { MoveEffect, MoveInput, MoveSettings } from './seam.ts';
 /** Stops that took too long before a ticket is abandoned, and the pause after the first of them, which doubles. */
 const MOST_STOPS = 5;
 const STOP_AGAIN_MS = 500;
+/** Somebody may watch a drain: while much is sent, how much is said so often. It costs one small message that is not answered. */
+const PROGRESS_EVERY_MS = 300;
 
 interface Departure {
   readonly order: MoveOrder;
@@ -67,6 +69,7 @@ export class Outgoing {
   readonly #over = new Map<string, TicketSpan>();
   /** Something that a Manager should hear of soon. */
   #isNews = false;
+  #toldAt: Instant | undefined;
 
   constructor(holdings: Holdings, settings: MoveSettings) {
     this.#holdings = holdings;
@@ -104,7 +107,7 @@ export class Outgoing {
   }
 
   #begin(order: MoveOrder): MoveEffect[] {
-    const { ticket, start, end, number, to, address } = order;
+    const { ticket, start, end, number, to, toName, address } = order;
     if (this.#departures.has(ticket) || this.#over.has(ticket)) return [];
     const effects: MoveEffect[] = [];
     for (const [other, { order: its }] of this.#departures)
@@ -115,7 +118,7 @@ export class Outgoing {
       ...{ notBefore: undefined, due: undefined, digest: undefined, toldIn: undefined },
     });
     this.#isNews = true;
-    return [...effects, { do: 'stream', ticket, span: { start, end }, number, to, address }];
+    return [...effects, { do: 'stream', ticket, span: { start, end }, number, to, toName, address }];
   }
 
   /** What the shell says about a stream. */
@@ -126,6 +129,8 @@ export class Outgoing {
     switch (input.is) {
       case 'sent':
         departure.bytes = input.bytes;
+        if (this.#toldAt === undefined || later(this.#toldAt, PROGRESS_EVERY_MS) <= at.now)
+          this.#isNews = true;
         return [];
       case 'caughtUp':
         departure.isCaughtUp = true;
@@ -240,9 +245,13 @@ export class Outgoing {
     return [{ do: 'abandon', ticket, why }];
   }
 
-  /** For report number `sequence`. */
-  tell(sequence: number): { readonly moving: readonly Moving[]; readonly handed: readonly Handed[] } {
+  /** For report number `sequence`, which is sent now. */
+  tell(
+    sequence: number,
+    now: Instant,
+  ): { readonly moving: readonly Moving[]; readonly handed: readonly Handed[] } {
     this.#isNews = false;
+    this.#toldAt = now;
     const handedTickets = this.#holdings.handedTickets();
     for (const ticket of this.#words.keys()) if (!handedTickets.has(ticket)) this.#words.delete(ticket);
     const moving = [...this.#departures.values()].map((departure) => {

@@ -22,7 +22,7 @@ describe('the source of a move', () => {
   it('hands keys over in the order of the phases, and serves them until the freeze', () => {
     plays(`${HOLDS}
       20 update 1.2 ack=2 0-8#2 moves=t:0-8#2>b
-        > stream t 0-8#2
+        > stream t 0-8#2 to b
         > m1: report 3, held 0-8#2, moving t:0-8#2
       30 move caughtUp t
         > stop t by 130
@@ -47,7 +47,7 @@ describe('the source of a move', () => {
   it('serves on under the same number if the target does not acknowledge in time, and never hands over by that ticket', () => {
     plays(`${HOLDS}
       20 update 1.2 ack=2 0-8#2 moves=t:0-8#2>b
-        > stream t 0-8#2
+        > stream t 0-8#2 to b
         > m1: report 3, held 0-8#2, moving t:0-8#2
       30 move caughtUp t
         > stop t by 130
@@ -67,7 +67,7 @@ describe('the source of a move', () => {
   it('hands nothing over when the target acknowledges another digest', () => {
     plays(`${HOLDS}
       20 update 1.2 ack=2 0-8#2 moves=t:0-8#2>b
-        > stream t 0-8#2
+        > stream t 0-8#2 to b
         > m1: report 3, held 0-8#2, moving t:0-8#2
       30 move caughtUp t
         > stop t by 130
@@ -81,7 +81,7 @@ describe('the source of a move', () => {
   it('serves on after a stop that is too long, and stops again later', () => {
     plays(`${HOLDS}
       20 update 1.2 ack=2 0-8#2 moves=t:0-8#2>b
-        > stream t 0-8#2
+        > stream t 0-8#2 to b
         > m1: report 3, held 0-8#2, moving t:0-8#2
       30 move caughtUp t
         > stop t by 130
@@ -94,10 +94,25 @@ describe('the source of a move', () => {
     `);
   });
 
+  it('says how much was sent every 300 ms, for those who watch', () => {
+    plays(`${HOLDS}
+      20 update 1.2 ack=2 0-8#2 moves=t:0-8#2>b
+        > stream t 0-8#2 to b
+        > m1: report 3, held 0-8#2, moving t:0-8#2
+      30 move sent t bytes=100
+      319 move sent t bytes=2000
+      320 move sent t bytes=2100
+        > m1: report 4, held 0-8#2, moving t:0-8#2, 2100 bytes
+      330 move sent t bytes=2200
+      620 move sent t bytes=4000
+        > m1: report 5, held 0-8#2, moving t:0-8#2, 4000 bytes
+    `);
+  });
+
   it('does not stop when no Manager was heard lately', () => {
     plays(`${HOLDS}
       20 update 1.2 ack=2 0-8#2 moves=t:0-8#2>b
-        > stream t 0-8#2
+        > stream t 0-8#2 to b
         > m1: report 3, held 0-8#2, moving t:0-8#2
       1520 move caughtUp t
       1530 update 1.3 ack=3 0-8#2 moves=t:0-8#2>b
@@ -108,7 +123,7 @@ describe('the source of a move', () => {
   it('abandons a ticket when a part of its keys is asked back', () => {
     plays(`${HOLDS}
       20 update 1.2 ack=2 0-8#2 moves=t:0-8#2>b
-        > stream t 0-8#2
+        > stream t 0-8#2 to b
         > m1: report 3, held 0-8#2, moving t:0-8#2
       30 move caughtUp t
         > stop t by 130
@@ -125,11 +140,11 @@ describe('the source of a move', () => {
   it('abandons a ticket when another one names the same keys, although the update knows nothing of the first', () => {
     plays(`${HOLDS}
       20 update 1.2 ack=2 0-8#2 moves=t:0-8#2>b
-        > stream t 0-8#2
+        > stream t 0-8#2 to b
         > m1: report 3, held 0-8#2, moving t:0-8#2
       30 update 1.3 ack=2 0-8#2 moves=u:0-8#2>c
         > abandon t
-        > stream u 0-8#2
+        > stream u 0-8#2 to c
         > m1: report 4, held 0-8#2, moving u:0-8#2
       40 move caughtUp u
         > stop u by 140
@@ -139,7 +154,7 @@ describe('the source of a move', () => {
   it('goes on under a number that continues the one that was handed', () => {
     plays(`${HOLDS}
       20 update 1.2 ack=2 0-8#2 moves=t:0-8#2>b
-        > stream t 0-8#2
+        > stream t 0-8#2 to b
         > m1: report 3, held 0-8#2, moving t:0-8#2
       30 move caughtUp t
         > stop t by 130
@@ -160,7 +175,7 @@ describe('the source of a move', () => {
   it('keeps what was handed when it leaves, and is a member until the table has answered', () => {
     plays(`${HOLDS}
       20 update 1.2 ack=2 0-8#2 moves=t:0-4#2>b
-        > stream t 0-4#2
+        > stream t 0-4#2 to b
         > m1: report 3, held 0-8#2, moving t:0-4#2
       30 move caughtUp t
         > stop t by 130
@@ -185,7 +200,7 @@ describe('the source of a move', () => {
   it('forgets a ticket only when a Manager that heard of it names it no more', () => {
     plays(`${HOLDS}
       20 update 1.2 ack=2 0-8#2 moves=t:0-8#2>b
-        > stream t 0-8#2
+        > stream t 0-8#2 to b
         > m1: report 3, held 0-8#2, moving t:0-8#2
       30 update 2.1 ack=2 0-8#2
         > m1: report 4, held 0-8#2, moving t:0-8#2
@@ -199,7 +214,7 @@ describe('the source of a move', () => {
 describe('the target of a move', () => {
   const EXPECTS = `${HOLDS}
       20 update 1.2 ack=2 0-8#2 incoming=t:8-12#3<b
-        > receive t 8-12#3
+        > receive t 8-12#3 from b
         > m1: report 3, held 0-8#2, receiving t:8-12#3
   `;
 
@@ -264,7 +279,7 @@ describe('an owner that drains', () => {
       20 drain 9000
         > m1: report 3?, held 0-8#2, draining
       30 update 1.2 ack=3 0-8#2 incoming=t:8-12#3<b
-        > receive t 8-12#3
+        > receive t 8-12#3 from b
         > m1: report 4, held 0-8#2, draining, receiving t:8-12#3
       40 flushed 0-8#2
       50 update 1.3 ack=4 0-8#2! incoming=t:8-12#3<b
@@ -293,11 +308,57 @@ describe('an owner that drains', () => {
   it('drains as long as another process has joined under its name, whatever it wants', () => {
     plays(`${HOLDS}
       20 update 1.2 ack=2 0-8#2 asked=draining
+        > m1: report 3, held 0-8#2, draining
       30 drain
+        > m1: report 4?, held 0-8#2, draining
+      40 update 1.3 ack=4 0-8#2
+        > m1: report 5, held 0-8#2
+    `);
+  });
+
+  it('knows how many owners could take its keys, as its Manager said last', () => {
+    plays(`${HOLDS}
+      20 drain 9000
         > m1: report 3?, held 0-8#2, draining
-      40 update 1.3 ack=3 0-8#2
-      50 drain
-        > m1: report 4?, held 0-8#2
+      25 knows
+        > draining, targets ?, heard at 10
+      30 update 1.2 ack=3 0-8#2 targets=0
+      35 knows
+        > draining, targets 0, heard at 30
+      40 update 2.1 ack=3 0-8#2
+        > m1: report 4, held 0-8#2, draining
+      45 knows
+        > draining, targets ?, heard at 40
+    `);
+  });
+});
+
+describe('an owner that an operator wants emptied', () => {
+  it('hands all over, and stays a member', () => {
+    plays(`${HOLDS}
+      20 update 1.2 ack=2 0-8#2 asked=emptying
+        > m1: report 3, held 0-8#2, emptying
+      30 update 1.3 ack=3 0-8#2! asked=emptying targets=1
+        > revoking 0-8#2
+        > dropped 0-8#2
+        > m1: report 4, let go released:0-8#2, emptying
+      40 update 1.4 ack=4 asked=emptying targets=1
+        > m1: report 5, emptying
+      50 knows
+        > emptying, targets 1, heard at 40, drained
+      60 update 1.5 ack=5 asked=cordoned
+        > m1: report 6, cordoned
+      70 update 1.6 ack=6
+        > m1: report 7
+    `);
+  });
+
+  it('does not leave when it hears that it is no member: it joins again', () => {
+    plays(`${HOLDS}
+      20 update 1.2 ack=2 0-8#2 asked=emptying
+        > m1: report 3, held 0-8#2, emptying
+      30 update 1.3 ack=3 admitted=no
+        > m1: report 4, held 0-8#2, emptying
     `);
   });
 });

@@ -3,11 +3,18 @@
  *
  * **When does an owner that drains leave?** When it holds nothing, and has no import: an import that it has confirmed may be committed
  * already, and then it is given the keys. An owner that drains and hears that it is no member leaves, too: its name may be another
- * process's by then, and waiting for the name would have no end.
+ * process's by then, and waiting for the name would have no end. An owner that an operator has emptied stays, without keys.
  */
 
 import type { Instant } from '../../../runtime/time.ts';
-import type { Intent, OwnerPace, Report, TicketSpan, Update } from '../messages.ts';
+import {
+  handsAllOver,
+  type Intent,
+  type OwnerPace,
+  type Report,
+  type TicketSpan,
+  type Update,
+} from '../messages.ts';
 import type { Holdings, Lease } from '../owner/holdings.ts';
 import type { Transitions } from '../owner/transitions.ts';
 import { Incoming } from './incoming.ts';
@@ -28,9 +35,12 @@ export class OwnerMoves {
   #isCordoned = false;
   #isDraining = false;
   #drainUntil: Instant | undefined;
-  /** The Manager asks so: another process has joined under this name. */
+  /** The Manager asks so: another process has joined under this name, or an operator wants so. */
   #asked: Intent | undefined;
   #heardAt: Instant | undefined;
+  #targets: number | undefined;
+  /** The intent in the last report. */
+  #told: Intent = 'stay';
 
   constructor(holdings: Holdings, settings: MoveSettings = DEFAULT_MOVE_SETTINGS) {
     this.#holdings = holdings;
@@ -48,7 +58,23 @@ export class OwnerMoves {
 
   get intent(): Intent {
     if (this.#isDraining || this.#asked === 'draining') return 'draining';
+    if (this.#asked === 'emptying') return 'emptying';
     return this.#isCordoned || this.#asked === 'cordoned' ? 'cordoned' : 'stay';
+  }
+
+  /** When a Manager that follows the log was last heard. */
+  get heardAt(): Instant | undefined {
+    return this.#heardAt;
+  }
+
+  /** How many owners could take the keys of this one, which hands all over; undefined: the Manager has not said. */
+  get targets(): number | undefined {
+    return handsAllOver(this.intent) ? this.#targets : undefined;
+  }
+
+  /** Nothing is here that could be handed over, and nothing can come by a ticket. */
+  get isEmpty(): boolean {
+    return this.#holdings.pieces.length === 0 && this.#incoming.isEmpty;
   }
 
   drain(until: Instant | undefined): void {
@@ -64,13 +90,14 @@ export class OwnerMoves {
   isDrained({ admitted, spans }: Update): boolean {
     if (this.intent !== 'draining') return false;
     if (!admitted) return true;
-    return spans.length === 0 && this.#holdings.pieces.length === 0 && this.#incoming.isEmpty;
+    return spans.length === 0 && this.isEmpty;
   }
 
   /** Brings the holdings in line with an update; true if a Manager should hear of it. */
   reconcile(update: Update, lease: Lease, transitions: Transitions): boolean {
     this.#heardAt = lease.now;
     this.#asked = update.admitted ? update.asked : this.#asked;
+    this.#targets = update.admitted ? update.targets : undefined;
     this.#incoming.nowArrived(update.arrived ?? []);
     return this.#holdings.reconcile(update.spans, lease, update.acknowledges, transitions, this.#incoming);
   }
@@ -112,6 +139,7 @@ export class OwnerMoves {
 
   /** Nothing moves any more, in or out. */
   end(why: string): MoveEffect[] {
+    this.#targets = undefined;
     return [...this.#outgoing.abandonAll(why), ...this.#incoming.discardAll()];
   }
 
@@ -124,12 +152,16 @@ export class OwnerMoves {
 
   /** Something has changed since the last report that a Manager should hear of soon. */
   get hasNews(): boolean {
-    return this.#outgoing.hasNews || this.#incoming.hasNews;
+    return this.#outgoing.hasNews || this.#incoming.hasNews || this.intent !== this.#told;
   }
 
   /** What report number `sequence` says of moves; nothing, if this owner moves nothing. */
-  tell(sequence: number): Pick<Report, 'transfer' | 'intent' | 'moving' | 'receiving' | 'handed'> {
-    const { moving, handed } = this.#outgoing.tell(sequence);
+  tell(
+    sequence: number,
+    now: Instant,
+  ): Pick<Report, 'transfer' | 'intent' | 'moving' | 'receiving' | 'handed'> {
+    this.#told = this.intent;
+    const { moving, handed } = this.#outgoing.tell(sequence, now);
     const receiving = this.#incoming.tell(sequence);
     const isNothing = moving.length + handed.length + receiving.length === 0;
     if (this.transfer === undefined && isNothing) return {};
@@ -138,7 +170,7 @@ export class OwnerMoves {
 
   #circumstances(now: Instant, { renewEveryMs, revokeTimeoutMs }: OwnerPace): Circumstances {
     const { intent } = this;
-    const drainUntil = intent === 'draining' ? this.#drainUntil : undefined;
+    const drainUntil = handsAllOver(intent) ? this.#drainUntil : undefined;
     return { now, heardAt: this.#heardAt, renewEveryMs, revokeTimeoutMs, drainUntil };
   }
 }

@@ -38,6 +38,8 @@ export type MoveEffect =
       readonly number: number;
       /** The incarnation that has to prove itself at the address. */
       readonly to: string;
+      /** Its name, of which it has to show a grant where grants are asked for. */
+      readonly toName: string;
       readonly address: string;
     }
   /**
@@ -66,6 +68,8 @@ export type MoveEffect =
       readonly span: Span;
       readonly number: number;
       readonly from: string;
+      /** Its name, of which it has to show a grant where grants are asked for. */
+      readonly fromName: string;
     }
   /** Target, in this turn: what was staged for these keys is the state of this owner now. Of the stage, other keys are dropped. */
   | { readonly do: 'commit'; readonly ticket: string; readonly spans: readonly NumberedSpan[] }

@@ -17,8 +17,16 @@
 
 import { type Instant, later, soonest } from '../../../runtime/time.ts';
 import type { Session } from '../manager/session.ts';
-import type { Expected, Handed, MoveOrder, Receiving, Report, TicketSpan } from '../messages.ts';
+import type {
+  Expected,
+  Handed,
+  MoveOrder,
+  Receiving,
+  Report,
+  TicketSpan,
+} from '../messages.ts';
 import { covers, partsWithin } from '../spans.ts';
+import { intentOf, isToBeEmpty } from '../manager/intent.ts';
 import { latestByName } from '../manager/namesakes.ts';
 import type { PoolTable } from '../table.ts';
 import type { HandedWord } from './hand-overs.ts';
@@ -33,7 +41,9 @@ export interface WantedMove extends Omit<TicketSpan, 'ticket'> {
 
 interface Ticket extends TicketSpan {
   readonly from: string;
+  readonly fromName: string;
   readonly to: string;
+  readonly toName: string;
   /** The owner that the policy wants, which is not the target if the last attempt with that owner came to nothing. */
   readonly wantedTo: string;
   readonly since: Instant;
@@ -69,11 +79,16 @@ export class Tickets {
   readonly #words = new Map<string, Words>();
   readonly #heard = new Map<string, { readonly at: Instant; readonly after: number }>();
   readonly #setbacks = new Setbacks();
-  /** There are keys that belong elsewhere, and that could not be moved yet. */
+  /** When to look again at keys that could not be moved yet, if nothing is heard before. */
   #retryAt: Instant | undefined;
 
   constructor(terms: TicketTerms) {
     this.#terms = terms;
+  }
+
+  /** There are keys that belong elsewhere, and that could not be moved yet. */
+  get isWaiting(): boolean {
+    return this.#retryAt !== undefined;
   }
 
   /** The rows as they will be when the tickets under way are through. */
@@ -124,7 +139,7 @@ export class Tickets {
   }
 
   #takeOver(
-    one: Omit<Ticket, 'since' | 'instructed' | 'wantedTo'>,
+    one: TicketSpan & { readonly from: string; readonly to: string },
     table: PoolTable,
     now: Instant,
     instructed: number,
@@ -134,9 +149,11 @@ export class Tickets {
     if (known !== undefined && known.instructed === 0) known.instructed = instructed;
     if (known !== undefined || this.#void.has(ticket)) return;
     const isFree = ![...this.#live.values()].some((other) => other.start < end && start < other.end);
-    if (isFree && covers(table.rowsOf(from), one) && table.members.has(to))
-      this.#live.set(ticket, { ticket, start, end, number, from, to, wantedTo: to, since: now, instructed });
-    else this.#void.set(ticket, { start, end, number, from });
+    const names = namesOf(from, to, table);
+    if (isFree && covers(table.rowsOf(from), one) && names !== undefined) {
+      const owners = { from, to, ...names, wantedTo: to };
+      this.#live.set(ticket, { ticket, start, end, number, ...owners, since: now, instructed });
+    } else this.#void.set(ticket, { start, end, number, from });
   }
 
   /** Not against the word of a source that has heard this term and does not name the ticket. */
@@ -208,13 +225,17 @@ export class Tickets {
     if (this.isBusy(one) || this.#setbacks.pauses(one, now)) return;
     if (this.#count(({ from: its }) => its === from) >= MOST_AT_ONCE) return;
     const to = this.#targetFor(one, table, open);
-    if (to === undefined) return;
+    const names = to === undefined ? undefined : namesOf(from, to, table);
+    if (to === undefined || names === undefined) return;
     const ticket = this.#terms.nextId();
-    const wantedTo = one.to;
-    this.#live.set(ticket, { ticket, start, end, number, from, to, wantedTo, since: now, instructed: 0 });
+    const owners = { from, to, ...names, wantedTo: one.to };
+    this.#live.set(ticket, { ticket, start, end, number, ...owners, since: now, instructed: 0 });
   }
 
-  /** The wanted target; another one, if the last attempt with it failed. */
+  /**
+   * The wanted target. Keys of an owner that is to have none go to another one, if the last attempt with it failed; keys that need not move
+   * stay, because elsewhere they would help nobody.
+   */
   #targetFor(
     { from, to, start }: WantedMove,
     table: PoolTable,
@@ -222,7 +243,8 @@ export class Tickets {
   ): string | undefined {
     const failed = this.#setbacks.lastTarget({ from, start });
     const isFit = (each: string): boolean => each !== from && this.#canTake(from, each, open);
-    const others = to === failed || !isFit(to) ? [...open].filter((each) => each !== to) : [];
+    const mustMove = isToBeEmpty(table.members.get(from), this.#terms.sessions().get(from)?.report);
+    const others = mustMove && (to === failed || !isFit(to)) ? [...open].filter((each) => each !== to) : [];
     return [...others, to].find((each) => isFit(each) && this.#hasRoom(each, table));
   }
 
@@ -244,11 +266,11 @@ export class Tickets {
   #openTargets({ members }: PoolTable): ReadonlySet<string> {
     const latest = latestByName(members);
     const open = new Set<string>();
-    for (const { incarnation } of latest.values()) {
+    for (const member of latest.values()) {
+      const { incarnation } = member;
       const session = this.#terms.sessions().get(incarnation);
       if (session === undefined || !this.#isHeard(session)) continue;
-      const { leaving, intent = 'stay' } = session.report;
-      if (!leaving && intent === 'stay') open.add(incarnation);
+      if (!session.report.leaving && intentOf(member, session.report) === 'stay') open.add(incarnation);
     }
     return open;
   }
@@ -257,6 +279,12 @@ export class Tickets {
   #canTake(from: string, to: string, open: ReadonlySet<string>): boolean {
     const [source, target] = [from, to].map((each) => this.#terms.sessions().get(each)?.report);
     return open.has(to) && source !== undefined && target !== undefined && canTake(source, target);
+  }
+
+  /** Tells whether keys of one owner can be brought to another with all their state. */
+  takers(table: PoolTable): (from: string, to: string) => boolean {
+    const open = this.#openTargets(table);
+    return (from, to) => this.#canTake(from, to, open);
   }
 
   /** How many owners could take the keys of this one. */
@@ -274,12 +302,12 @@ export class Tickets {
     const moves: MoveOrder[] = [];
     const incoming: Expected[] = [];
     for (const live of this.#live.values()) {
-      const { ticket, start, end, number, from, to, instructed } = live;
+      const { ticket, start, end, number, from, fromName, to, toName, instructed } = live;
       if (!covers(table.rowsOf(from), live)) continue;
-      if (to === incarnation) incoming.push({ ticket, start, end, number, from });
+      if (to === incarnation) incoming.push({ ticket, start, end, number, from, fromName });
       if (from !== incarnation || (instructed === 0 && !this.#isNamed(live))) continue;
       const address = this.#terms.sessions().get(to)?.report.transfer?.address ?? UNHEARD;
-      moves.push({ ticket, start, end, number, to, address });
+      moves.push({ ticket, start, end, number, to, toName, address });
     }
     return { moves: moves.slice(0, MOST_TICKETS), incoming: incoming.slice(0, MOST_TICKETS) };
   }
@@ -333,6 +361,16 @@ export class Tickets {
 
 /** A source that named a ticket by itself has the address already, and this leader may not have heard the target yet. */
 const UNHEARD = 'unheard';
+
+/** Undefined if one of them is no member. */
+function namesOf(
+  from: string,
+  to: string,
+  { members }: PoolTable,
+): Pick<Ticket, 'fromName' | 'toName'> | undefined {
+  const [fromName, toName] = [members.get(from)?.name, members.get(to)?.name];
+  return fromName === undefined || toName === undefined ? undefined : { fromName, toName };
+}
 
 type Named = Pick<Report, 'moving' | 'handed'>;
 

@@ -11,8 +11,9 @@
  *     leave
  *     suspended
  *     moves                                            from here on the owner has an address for state
- *     move <what> <ticket> digest=<digest>             the shell says so (`../moves/seam.ts`)
+ *     move <what> <ticket> digest=<digest> bytes=<n>   the shell says so (`../moves/seam.ts`)
  *     drain | drain <until>                            stays, or drains
+ *     knows                                            > <intent>, targets <number or ?>, heard at <when>, and drained, if so
  *     check <sixteenth>                                > held #7, or > not held
  *     since <sixteenth> <number>                       > continuous, or > broken
  *     hold <sixteenth>                                 > handle #7, or > not held; then
@@ -26,10 +27,21 @@
 
 import { highOf, lowOf } from '../../../runtime/keys/position.ts';
 import { type Instant, instant } from '../../../runtime/time.ts';
-import type { Report, TicketSpan, Update, OwnerPace } from '../messages.ts';
+import type { Intent, Report, TicketSpan, Update, OwnerPace } from '../messages.ts';
 import type { MoveInput } from '../moves/seam.ts';
 import { resolveDurations, ownerPace } from '../options.ts';
-import { at, granted, list, numbered, option, plainWords, play, showLetGo, showNumbered } from '../script.ts';
+import {
+  at,
+  granted,
+  list,
+  numbered,
+  option,
+  plainWords,
+  play,
+  showLetGo,
+  showNumbered,
+  ticketsOf,
+} from '../script.ts';
 import { ScriptedRoles } from '../roles-script.ts';
 import type { Handle } from './handle.ts';
 import { Owner, type OwnerEffect } from './owner.ts';
@@ -62,6 +74,7 @@ export function playOwner(script: string, options: OwnerScriptOptions = {}): Ret
       handle = owner.hold(highOf(position), lowOf(position), now);
       return [handle === undefined ? 'not held' : `handle #${handle.number}`];
     }
+    if (verb === 'knows') return [shownKnowledge(owner)];
     if (verb === 'ask') return [handle?.isHeld(now) ? 'continuous' : 'broken'];
     if (verb === 'check' || verb === 'since') return [checked(owner, verb, words, now)];
     const effects = verb === 'roles' ? roles.answer(owner, words, now) : performed(owner, verb, words, now);
@@ -100,20 +113,14 @@ function performed(owner: Owner, verb: string, words: readonly string[], now: In
   }
 }
 
+const shownKnowledge = ({ intent, targets, heardAt, isDrained }: Owner): string =>
+  `${intent}, targets ${targets ?? '?'}, heard at ${heardAt ?? '?'}${isDrained ? ', drained' : ''}`;
+
 function moveInput(words: readonly string[]): MoveInput {
   const [is = '', ticket = ''] = plainWords(words);
-  return { is, ticket, digest: option(words, 'digest'), why: 'because' } as MoveInput;
+  const bytes = Number(option(words, 'bytes') ?? 0);
+  return { is, ticket, bytes, digest: option(words, 'digest'), why: 'because' } as MoveInput;
 }
-
-/** `t1:0-4#7>b`: the ticket, its keys, and the other owner. */
-function ticketOf(text: string): TicketSpan & { readonly other: string } {
-  const [ticket = '', rest = ''] = text.split(':');
-  const [place = '', other = ''] = rest.split(/[<>]/);
-  return { ...numbered(place), ticket, other };
-}
-
-const ticketsOf = (words: readonly string[], list: string): readonly (TicketSpan & { other: string })[] =>
-  option(words, list)?.split(',').map(ticketOf) ?? [];
 
 /** `every=<ms>`: how often to report. The rest is as usual. */
 function paceOf(words: readonly string[]): OwnerPace {
@@ -138,10 +145,15 @@ function updateOf(words: readonly string[]): Update {
     pace: paceOf(words),
     admitted: option(words, 'admitted') !== 'no',
     spans: spans.map(granted),
-    moves: ticketsOf(words, 'moves').map(({ other: to, ...ticket }) => ({ ...ticket, to, address: to })),
-    incoming: ticketsOf(words, 'incoming').map(({ other: from, ...ticket }) => ({ ...ticket, from })),
-    arrived: ticketsOf(words, 'arrived').map(({ other: _, ...ticket }) => ticket),
-    asked: option(words, 'asked') === undefined ? undefined : 'draining',
+    moves: ticketsOf(words, 'moves').map(({ other: to, digest: _, ...ticket }) => ({
+      ...{ ...ticket, to, toName: to, address: to },
+    })),
+    incoming: ticketsOf(words, 'incoming').map(({ other: from, digest: _, ...ticket }) => ({
+      ...{ ...ticket, from, fromName: from },
+    })),
+    arrived: ticketsOf(words, 'arrived').map(({ other: _, digest: __, ...ticket }) => ticket),
+    asked: option(words, 'asked') as Intent | undefined,
+    targets: option(words, 'targets') === undefined ? undefined : Number(option(words, 'targets')),
   };
 }
 
@@ -172,8 +184,13 @@ function shown(effect: OwnerEffect): string[] {
     case 'commit':
       return [`commit ${effect.ticket}${list(effect.spans, showNumbered)}`];
     case 'stream':
+      return [
+        `stream ${effect.ticket} ${showNumbered({ ...effect.span, number: effect.number })} to ${effect.toName}`,
+      ];
     case 'receive':
-      return [`${effect.do} ${effect.ticket} ${showNumbered({ ...effect.span, number: effect.number })}`];
+      return [
+        `receive ${effect.ticket} ${showNumbered({ ...effect.span, number: effect.number })} from ${effect.fromName}`,
+      ];
     case 'stop':
       return [`stop ${effect.ticket} by ${effect.by}${effect.isLast ? ', the last' : ''}`];
     case 'resume':
@@ -198,6 +215,8 @@ function showReport(report: Report): string {
     if (tickets.length > 0) parts.push(`${what}${list(tickets, showTicket)}`);
   };
   told('moving', report.moving);
+  const bytes = report.moving?.reduce((sum, one) => sum + one.bytes, 0) ?? 0;
+  if (bytes > 0) parts.push(`${bytes} bytes`);
   told('receiving', report.receiving);
   told('handed', report.handed);
   return parts.join(', ');

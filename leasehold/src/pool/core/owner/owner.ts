@@ -43,15 +43,17 @@ import { assert } from '../../../runtime/assert.ts';
 import { earliest, type Instant, instant, later, soonest } from '../../../runtime/time.ts';
 import { type TraceEffect, trace } from '../../../runtime/trace.ts';
 import { HistoryWatch, type LedHistory } from '../history-watch.ts';
-import type {
-  NotLeader,
-  NumberedSpan,
-  OwnerPace,
-  Report,
-  Role,
-  Seen,
-  ToManager,
-  Update,
+import {
+  handsAllOver,
+  type Intent,
+  type NotLeader,
+  type NumberedSpan,
+  type OwnerPace,
+  type Report,
+  type Role,
+  type Seen,
+  type ToManager,
+  type Update,
 } from '../messages.ts';
 import { OwnerMoves } from '../moves/owner-moves.ts';
 import type { MoveEffect, MoveInput, Transfer } from '../moves/seam.ts';
@@ -176,6 +178,26 @@ export class Owner {
   /** Moves that this owner takes part in. */
   get movesUnderway(): number {
     return this.#moves.underway;
+  }
+
+  /** What this owner wants with its keys: by itself, or because its Manager asks so. */
+  get intent(): Intent {
+    return this.#moves.intent;
+  }
+
+  /** How many owners could take the keys of this one, if it hands all over; undefined as long as no Manager has said. */
+  get targets(): number | undefined {
+    return this.#moves.targets;
+  }
+
+  /** When an update of a Manager was last used. */
+  get heardAt(): Instant | undefined {
+    return this.#moves.heardAt;
+  }
+
+  /** Whether it hands all over, and has nothing left: no keys, and nothing that can be committed to it by a ticket. */
+  get isDrained(): boolean {
+    return handsAllOver(this.#moves.intent) && this.#moves.isEmpty;
   }
 
   get isAdmitted(): boolean {
@@ -476,7 +498,7 @@ export class Owner {
       letGo: this.#holdings.tellLetGo(sequence),
       leaving: this.#leaving !== 'no',
       load: this.load,
-      ...this.#moves.tell(sequence),
+      ...this.#moves.tell(sequence, now),
     };
   }
 

@@ -43,16 +43,15 @@ export const noTransitions = (): Transitions => ({
   departed: [],
 });
 
-export interface TransitionEffect {
-  readonly do: Told;
-  readonly spans: readonly NumberedSpan[];
-}
+export type TransitionEffect = {
+  readonly [What in Told]: { readonly do: What; readonly spans: readonly NumberedSpan[] };
+}[Told];
 
 /** The effects that tell the application of one kind of news; none if there is none. */
 export function told(what: Told, spans: readonly NumberedSpan[]): (TransitionEffect | TraceEffect)[] {
   if (spans.length === 0) return [];
   const numbers = [...new Set(spans.map(({ number }) => number))].join(',');
-  return [{ do: what, spans }, trace(what, { spans: spans.length, numbers })];
+  return [{ do: what, spans } as TransitionEffect, trace(what, { spans: spans.length, numbers })];
 }
 
 export const toldAtOnce = (transitions: Transitions): (TransitionEffect | TraceEffect)[] =>

@@ -15,7 +15,7 @@ export interface PolicyMember {
   /** The load that the owner last reported, or undefined if it has not been heard since the leader took over. */
   readonly load: number | undefined;
   /**
-   * What the member intends, in a pool whose keys move: one that is cordoned keeps its keys and takes no more, one that drains is to have none. @default stay
+   * What the member intends, in a pool whose keys move: one that is cordoned keeps its keys and takes no more, one that drains, or is to be emptied, is to have none. @default stay
    */
   readonly intent?: Intent | undefined;
 }
@@ -25,6 +25,16 @@ export interface PolicyInput {
   readonly rows: readonly Row[];
   /** The owners that may be given keys; no two have the same name. */
   readonly members: readonly PolicyMember[];
+  /** Keys may be moved from owners that stay, for the sake of an even pool. Undefined: only what must move. */
+  readonly balance?: Balance | undefined;
+}
+
+/** What may be moved although it need not, now. */
+export interface Balance {
+  /** So much of the ring. */
+  readonly budget: bigint;
+  /** Whether keys of one owner can be brought to another with all their state. */
+  canTake(from: string, to: string): boolean;
 }
 
 export interface Placement extends Span {

@@ -1,27 +1,32 @@
 /**
  * Keys stay where they are: the placement of a pool whose keys move with their state.
  *
- * A move costs a short stop and the sending of the state, so nothing moves that need not. The keys of an owner that drains, and keys without
+ * A move costs a short stop and the sending of the state, so nothing moves that need not, but for what evens the pool out when it is quiet
+ * (`even-widths.ts`). The keys of an owner that drains, and keys without
  * an owner, go to an owner that takes keys: to the next process under the name of their owner, if there is one, otherwise to the
  * owner with the least part of the ring. An owner that is cordoned keeps what it has.
  *
- * Rows are neither cut nor joined here: each is a piece of work that one owner can take over from another.
+ * Otherwise rows are neither cut nor joined: each is a piece of work that one owner can take over from another.
  */
 
+import { handsAllOver } from '../messages.ts';
+import { evenWidths } from './even-widths.ts';
 import type { Placement, Policy, PolicyMember } from './policy.ts';
 
 export const sticky: Policy = {
   name: 'sticky',
   adaptive: true,
-  place: ({ rows, members }) => {
+  place: ({ rows, members, balance }) => {
     const byIncarnation = new Map(members.map((member) => [member.incarnation, member]));
     const targets = members.filter(isTarget);
     const width = new Map<string, bigint>();
     const note = (incarnation: string, span: { readonly start: bigint; readonly end: bigint }): void => {
       width.set(incarnation, (width.get(incarnation) ?? 0n) + (span.end - span.start));
     };
-    const stays = ({ owner }: { readonly owner: string | undefined }): boolean =>
-      owner !== undefined && (byIncarnation.get(owner)?.intent ?? 'draining') !== 'draining';
+    const stays = ({ owner }: { readonly owner: string | undefined }): boolean => {
+      const member = owner === undefined ? undefined : byIncarnation.get(owner);
+      return member !== undefined && !handsAllOver(member.intent);
+    };
     for (const row of rows) if (row.owner !== undefined && stays(row)) note(row.owner, row);
     const placements: Placement[] = [];
     for (const row of rows) {
@@ -34,7 +39,12 @@ export const sticky: Policy = {
       if (incarnation !== undefined && byIncarnation.has(incarnation))
         placements.push({ start, end, incarnation });
     }
-    return placements;
+    if (balance === undefined) return placements;
+    return evenWidths(
+      placements,
+      targets.map(({ incarnation }) => incarnation),
+      balance,
+    );
   },
 };
 

@@ -15,9 +15,11 @@ describe('the configuration of a Manager', () => {
   it('lets a pool differ in what it names, and be like all others in the rest', () => {
     const { pools } = resolveConfiguration({
       defaults: { leaseMs: 6_000 },
-      pools: { presence: { virtualNodes: 8 }, sessions: { leaseMs: 3_000 } },
+      pools: { presence: { virtualNodes: 8, quietAfterMs: 0 }, sessions: { leaseMs: 3_000 } },
     });
-    expect(pools.get('presence')).toMatchObject({ virtualNodes: 8, durations: { leaseMs: 6_000 } });
+    expect(pools.get('presence')).toMatchObject({
+      ...{ virtualNodes: 8, quietAfterMs: 0, durations: { leaseMs: 6_000 } },
+    });
     expect(pools.get('sessions')).toMatchObject({ virtualNodes: 64, durations: { leaseMs: 3_000 } });
   });
 
@@ -39,6 +41,7 @@ describe('the configuration of a Manager', () => {
     [{ pools: { p: { leaseMs: -1 } } }, 'option pools.p.leaseMs is -1, but it must be a positive number'],
     [{ pools: { p: { leaseMs: 9_000, holdMs: 9_000 } } }, 'option pools.p.holdMs is 9000'],
     [{ defaults: { virtualNodes: 0 } }, 'option defaults.virtualNodes is 0'],
+    [{ defaults: { quietAfterMs: -1 } }, 'option defaults.quietAfterMs is -1'],
     [{ createPools: 'never' }, "option createPools is never, but it must be 'on-first-use' or 'declared'"],
     [{ pools: { '': {} } }, 'option the name of a pool is empty, but it must be a text'],
     [{ pools: { p: 5 } }, 'option pools.p is 5, but it must be an object'],

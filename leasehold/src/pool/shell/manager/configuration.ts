@@ -5,7 +5,7 @@
 
 import { brokenRule, invalidOption } from '../../../runtime/errors.ts';
 import { LONGEST_NAME } from '../../wire/rules.ts';
-import type { ManagerSettings, PoolSettings } from '../../core/manager/settings.ts';
+import { type ManagerSettings, type PoolSettings, QUIET_AFTER_MS } from '../../core/manager/settings.ts';
 import { POOL_DURATIONS, type PoolDurations, resolveDurations } from '../../core/options.ts';
 import { consistentHashing, VIRTUAL_NODES_MAX } from '../../core/policy/consistent-hashing.ts';
 import * as is from '../../../runtime/option-kinds.ts';
@@ -16,6 +16,12 @@ import { nameOption } from '../../../runtime/text-option.ts';
 export interface PoolConfiguration extends PoolDurations {
   /** Points on the ring for each owner. More spread load more evenly and make a larger table. @default 64 */
   virtualNodes?: number | undefined;
+
+  /**
+   * How long nobody has come or gone when a pool whose owners move keys begins to do so, and when keys are evened out, in milliseconds. Until then a pool that starts up
+   * is placed anew with each owner that comes. @default 60_000
+   */
+  quietAfterMs?: number | undefined;
 }
 
 /** The options of a Manager that can change while it runs, as a configuration file has them. */
@@ -31,8 +37,12 @@ export interface ManagerConfiguration {
 }
 
 /** @internal */
-export const POOL_OPTIONS: OptionTable<PoolConfiguration, 'virtualNodes' | 'leaseMs' | 'syncEveryMs'> = {
+export const POOL_OPTIONS: OptionTable<
+  PoolConfiguration,
+  'virtualNodes' | 'quietAfterMs' | 'leaseMs' | 'syncEveryMs'
+> = {
   virtualNodes: or(64, is.whole(1, VIRTUAL_NODES_MAX)),
+  quietAfterMs: or(QUIET_AFTER_MS, is.from(0)),
   ...POOL_DURATIONS,
 };
 
@@ -107,9 +117,10 @@ export const settingsOf = (
 });
 
 function resolvePool(pool: PoolConfiguration): ResolvedPool {
-  const { virtualNodes = 64, ...durations } = pool;
+  const { virtualNodes = 64, quietAfterMs, ...durations } = pool;
   return {
     virtualNodes,
+    quietAfterMs,
     durations: resolveDurations(durations),
     policy: consistentHashing({ virtualNodes }),
   };

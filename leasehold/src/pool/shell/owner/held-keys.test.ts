@@ -11,11 +11,14 @@ import { HeldKeys } from './held-keys.ts';
 /** An owner whose lease on everything ends at `until`. */
 function bench(leaseMs = 1_000) {
   const runtime = new HandMovedRuntime();
-  const lease: { until: Instant | undefined } = { until: later(runtime.now(), leaseMs) };
+  const lease: { until: Instant | undefined; isOnItsWay: boolean } = {
+    ...{ until: later(runtime.now(), leaseMs), isOnItsWay: false },
+  };
   const keys = new HeldKeys(
     {
-      isHeld: () => lease.until !== undefined && runtime.now() < lease.until,
+      isHeld: () => !lease.isOnItsWay && lease.until !== undefined && runtime.now() < lease.until,
       endOf: () => lease.until,
+      isOnItsWay: () => lease.isOnItsWay,
       warningMs: () => 50,
     },
     runtime,
@@ -107,6 +110,19 @@ describe('the signal of a held key', () => {
     lease.until = runtime.now();
     expect(signal.aborted).toBe(false);
     expect(held.isHeld()).toBe(false);
+    expect(signal.aborted).toBe(true);
+  });
+
+  it('does not abort by a look at a key on its way to another owner, which may stay', () => {
+    const { runtime, lease, keys } = bench();
+    const held = keys.hold('alice', 7);
+    const { signal } = held;
+    lease.isOnItsWay = true;
+    expect([held.isHeld(), signal.aborted]).toEqual([false, false]);
+    lease.isOnItsWay = false;
+    expect([held.isHeld(), signal.aborted]).toEqual([true, false]);
+    lease.isOnItsWay = true;
+    runtime.pass(950);
     expect(signal.aborted).toBe(true);
   });
 });

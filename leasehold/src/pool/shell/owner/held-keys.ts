@@ -9,6 +9,9 @@
  *     ├──────────────── lease ───────────────┤
  *                                    │ abort │      unless renewed before that
  *
+ * While keys move to another owner there is a moment in which nothing may be done with them, and they may stay all the same. Then `isHeld()` is
+ * false, and the signal does not abort before the lease could end.
+ *
  * One timer serves all handles. A renewal only moves ends further away, so the timer is left alone,
  * goes off, finds everything renewed and is set anew.
  */
@@ -24,7 +27,9 @@ import { leaseLost } from '../errors.ts';
 /** The methods of the owner that handles call. @internal */
 export interface KeyHolder {
   isHeld(key: Key, number: number): boolean;
-  /** When the lease on the key, held continuously since `number`, ends if nothing is heard; undefined: ended. */
+  /** Nothing may be done with the key, held continuously since `number`; but it may stay. */
+  isOnItsWay(key: Key, number: number): boolean;
+  /** When the lease on the key, held continuously since `number`, ends if nothing is heard, also while the key is on its way; undefined: ended. */
   endOf(key: Key, number: number): Instant | undefined;
   /** How long before that a signal aborts. */
   warningMs(): number;
@@ -137,7 +142,7 @@ class Handle implements HeldKey {
 
   isHeld(): boolean {
     const isHeld = this.#holder.isHeld(this.key, this.number);
-    if (!isHeld) this.abort();
+    if (!isHeld && !this.#holder.isOnItsWay(this.key, this.number)) this.abort();
     return isHeld;
   }
 

@@ -111,13 +111,13 @@ describe('a queue of work on keys', () => {
     stop.abort(new Error('too late'));
     await expect(second).rejects.toThrow('too late');
     const third = queue.run('alice', three.work);
-    const settled = queue.settled(RangeSet.everything).then(() => story.push('settled'));
+    const idle = queue.idle(RangeSet.everything).then(() => story.push('idle'));
     await turn();
     expect(story).toEqual(['one begins']);
     one.finish();
     three.finish();
-    await Promise.all([first, third, settled]);
-    expect(story).toEqual(['one begins', 'one ends', 'three begins', 'three ends', 'settled']);
+    await Promise.all([first, third, idle]);
+    expect(story).toEqual(['one begins', 'one ends', 'three begins', 'three ends', 'idle']);
   });
 
   it('still knows of the one at work when everybody behind it has given up', async () => {
@@ -129,12 +129,12 @@ describe('a queue of work on keys', () => {
     const second = queue.run('alice', job(story, 'two').work, stop.signal);
     stop.abort(new Error('too late'));
     await expect(second).rejects.toThrow('too late');
-    const settled = queue.settled(RangeSet.everything).then(() => story.push('settled'));
+    const idle = queue.idle(RangeSet.everything).then(() => story.push('idle'));
     await turn();
     expect(story).toEqual(['one begins']);
     one.finish();
-    await Promise.all([first, settled]);
-    expect(story).toEqual(['one begins', 'one ends', 'settled']);
+    await Promise.all([first, idle]);
+    expect(story).toEqual(['one begins', 'one ends', 'idle']);
   });
 
   it('turns away those who wait for some keys, and nobody who is at work or waits for another', async () => {
@@ -165,12 +165,12 @@ describe('a queue of work on keys', () => {
     const [alice, bob] = [job(story, 'alice'), job(story, 'bob')];
     const running = [queue.run('alice', alice.work), queue.run('bob', bob.work)];
     const position = keyHash('alice');
-    const settled = queue.settled(RangeSet.of([{ start: position, end: position + 1n }]));
-    void settled.then(() => story.push('settled'));
+    const idle = queue.idle(RangeSet.of([{ start: position, end: position + 1n }]));
+    void idle.then(() => story.push('idle'));
     await turn();
-    expect(story).not.toContain('settled');
+    expect(story).not.toContain('idle');
     alice.finish();
-    await settled;
+    await idle;
     bob.finish();
     await Promise.all(running);
   });
@@ -316,5 +316,144 @@ describe('whatever NODE_ENV says', () => {
     const queue = new Fresh(runtime);
     const nested = queue.run('alice', () => queue.run('alice', async () => 'never'));
     await expect(inTime(runtime, nested)).rejects.toMatchObject({ code: 'GUARD_WITHIN_GUARD' });
+  });
+});
+
+describe('held keys', () => {
+  const rangeOf = (key: string): RangeSet => {
+    const position = keyHash(key);
+    return RangeSet.of([{ start: position, end: position + 1n }]);
+  };
+  const notOwner = { code: 'NOT_OWNER' };
+
+  function bench() {
+    const runtime = new HandMovedRuntime();
+    return { runtime, queue: new KeyQueue(runtime), story: [] as string[] };
+  }
+
+  it('pass on no turn until they are released, and other keys are worked on meanwhile', async () => {
+    const { queue, story } = bench();
+    const [one, two, other] = [job(story, 'one'), job(story, 'two'), job(story, 'other')];
+    const first = queue.run('alice', one.work);
+    const second = queue.run('alice', two.work);
+    queue.hold(rangeOf('alice'));
+    one.finish();
+    two.finish();
+    other.finish();
+    await first;
+    await queue.run('bob', other.work);
+    expect(story).toEqual(['one begins', 'one ends', 'other begins', 'other ends']);
+    expect([queue.isHeld('alice'), queue.isHeld('bob')]).toEqual([true, false]);
+    queue.release(rangeOf('alice'));
+    expect(await second).toBe('two');
+    expect(queue.isHeld('alice')).toBe(false);
+  });
+
+  it('let a call wait that comes while no work is under way, in order, and one at a time', async () => {
+    const { queue, story } = bench();
+    queue.hold(RangeSet.everything);
+    const [one, two] = [job(story, 'one'), job(story, 'two')];
+    const results = [queue.run('alice', one.work), queue.run('alice', two.work)];
+    await turn();
+    expect(story).toEqual([]);
+    queue.release(RangeSet.everything);
+    two.finish();
+    await turn();
+    expect(story).toEqual(['one begins']);
+    one.finish();
+    await Promise.all(results);
+  });
+
+  it('are idle once the work under way has ended, whoever waits', async () => {
+    const { queue, story } = bench();
+    const one = job(story, 'one');
+    const first = queue.run('alice', one.work);
+    const second = queue.run('alice', async () => 'second');
+    queue.hold(rangeOf('alice'));
+    const idle = queue.idle(rangeOf('alice')).then(() => story.push('idle'));
+    await turn();
+    expect(story).toEqual(['one begins']);
+    one.finish();
+    await Promise.all([first, idle]);
+    expect(story).toEqual(['one begins', 'one ends', 'idle']);
+    await queue.idle(rangeOf('alice'));
+    queue.release(rangeOf('alice'));
+    await second;
+  });
+
+  it('turn a caller away who has waited for a second, and do not forget the others', async () => {
+    const { runtime, queue } = bench();
+    queue.hold(RangeSet.everything);
+    const early = expect(queue.run('alice', async () => 'early')).rejects.toMatchObject(notOwner);
+    runtime.pass(500);
+    const late = queue.run('alice', async () => 'late');
+    runtime.pass(500);
+    await early;
+    queue.release(RangeSet.everything);
+    expect(await late).toBe('late');
+  });
+
+  it('count the wait of a caller behind work from the hold', async () => {
+    const { runtime, queue, story } = bench();
+    const one = job(story, 'one');
+    const first = queue.run('alice', one.work);
+    const second = queue.run('alice', async () => 'second');
+    runtime.pass(5_000);
+    queue.hold(RangeSet.everything);
+    runtime.pass(900);
+    queue.release(RangeSet.everything);
+    one.finish();
+    expect(await Promise.all([first, second])).toEqual(['one', 'second']);
+  });
+
+  it('turn the ten thousand and first waiter away', async () => {
+    const { queue } = bench();
+    queue.hold(RangeSet.everything);
+    const waiting = Array.from({ length: 10_000 }, (_, index) =>
+      queue.run(`key-${index}`, async () => index),
+    );
+    await expect(queue.run('one more', async () => 0)).rejects.toMatchObject(notOwner);
+    queue.release(RangeSet.everything);
+    expect((await Promise.all(waiting)).length).toBe(10_000);
+  });
+
+  it('let through what work under way on them awaits, or neither would end', async () => {
+    const { queue } = bench();
+    let go = (): void => {};
+    const gate = new Promise<void>((resolve) => (go = resolve));
+    const outer = queue.run('alice', async () => {
+      await gate;
+      return await queue.run('bob', async () => 'inner');
+    });
+    queue.hold(RangeSet.everything);
+    go();
+    expect(await outer).toBe('inner');
+  });
+
+  it('let through what already waits for its turn when the range is held', async () => {
+    const { queue, story } = bench();
+    const one = job(story, 'one');
+    const first = queue.run('bob', one.work);
+    const outer = queue.run('alice', async () => await queue.run('bob', async () => 'inner'));
+    const stranger = queue.run('bob', async () => 'stranger');
+    await turn();
+    queue.hold(RangeSet.everything);
+    await turn();
+    one.finish();
+    expect(await Promise.all([first, outer])).toEqual(['one', 'inner']);
+    await queue.idle(RangeSet.everything);
+    queue.release(RangeSet.everything);
+    expect(await stranger).toBe('stranger');
+  });
+
+  it('give up a place with the signal, and leave no queue behind', async () => {
+    const { queue, story } = bench();
+    queue.hold(RangeSet.everything);
+    const stop = new AbortController();
+    const waiting = queue.run('alice', job(story, 'one').work, stop.signal);
+    stop.abort(new Error('too late'));
+    await expect(waiting).rejects.toThrow('too late');
+    queue.release(RangeSet.everything);
+    expect(await queue.run('alice', async () => 'again')).toBe('again');
   });
 });

@@ -18,6 +18,9 @@
  * That is why waiting for nothing does harm.
  */
 
+import type { Condition } from '../../../runtime/condition.ts';
+import { deadline } from '../../../runtime/deadline.ts';
+import type { Runtime } from '../../../runtime/runtime.ts';
 import { earliest, type Instant, later, latest } from '../../../runtime/time.ts';
 
 export interface Pace {
@@ -49,5 +52,18 @@ export class LeaveDeadline {
   heard(at: Instant): void {
     const { leaseMs, retryMs } = this.#pace;
     this.#until = latest(this.#until, later(at, leaseMs + QUESTIONS * retryMs));
+  }
+
+  /** Waits as long as it is worth; true if a Manager has confirmed it. */
+  async untilLeft(runtime: Runtime, waiters: Condition, hasLeft: () => boolean): Promise<boolean> {
+    for (let forMs = this.until - runtime.now(); forMs > 0; forMs = this.until - runtime.now()) {
+      using time = deadline(runtime, forMs);
+      try {
+        return await waiters.until(() => hasLeft() || undefined, time.signal);
+      } catch (error) {
+        if (!time.isOver) throw error;
+      }
+    }
+    return false;
   }
 }

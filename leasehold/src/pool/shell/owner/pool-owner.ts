@@ -3,23 +3,25 @@
  *
  * Every check reads the clock and asks whether the machine was suspended, with one reading for both;
  * no timer is trusted with anything but sending. Upcalls run outside the core (`upcalls.ts`).
+ *
+ * What the core tells of keys is done elsewhere: `key-changes.ts` for keys that come and go, `shell/moves/moving-keys.ts` for those that move with
+ * their state, `drain.ts` for the end of all of them.
  */
 
-import { AssertionError } from '../../../runtime/assert.ts';
 import { alarmOn, Driver } from '../../../runtime/driver.ts';
-import { checkKeyHash, hashKey, type Key, keyHash } from '../../../runtime/keys/hash.ts';
-import { highOf, lowOf, RING_SIZE } from '../../../runtime/keys/position.ts';
+import type { Key } from '../../../runtime/keys/hash.ts';
+import { RING_SIZE } from '../../../runtime/keys/position.ts';
 import { RangeSet } from '../../../runtime/keys/range-set.ts';
 import type { Logger } from '../../../runtime/logger.ts';
 import type { Runtime, Transport } from '../../../runtime/runtime.ts';
 import { SuspensionGuard } from '../../../runtime/suspension.ts';
-import { earliest, type Instant } from '../../../runtime/time.ts';
+import type { Instant } from '../../../runtime/time.ts';
 import type { FromManager, NumberedSpan, Refused, ToManager } from '../../core/messages.ts';
+import type { MoveInput } from '../../core/moves/seam.ts';
 import type { ResolvedDurations } from '../../core/options.ts';
 import { Owner, type OwnerEffect } from '../../core/owner/owner.ts';
 import type { OwnerIdentity } from '../../core/owner/settings.ts';
 import { Application, type Surface } from '../application.ts';
-import { deadline } from '../../../runtime/deadline.ts';
 import {
   type CallOptions,
   Closing,
@@ -30,28 +32,41 @@ import {
 import { HandleEvents } from '../../../node/service/handle-events.ts';
 import type { Service } from '../../../node/service/service.ts';
 import { waitWithin } from '../../../runtime/wait-within.ts';
-import { closed, leaseLost, notOwner } from '../errors.ts';
+import { closed, notOwner } from '../errors.ts';
+import { guardedWork, type KeyWork } from './guarded-work.ts';
 import { type HeldKey, HeldKeys } from './held-keys.ts';
-import { markThrownByWork } from '../http-answer.ts';
-import { LeasedMap, type Leases } from '../state/leased-map.ts';
-import { type LeasedMapOptions, resolveLeasedMap } from '../state/leased-map-options.ts';
+import type { KeyCarrier } from '../moves/key-carrier.ts';
+import type { MoveRules } from '../moves/moves-options.ts';
+import { type DepartUpcall, MovingKeys } from '../moves/moving-keys.ts';
+import type { LeasedMap, Leases } from '../state/leased-map.ts';
+import type { LeasedMapOptions } from '../state/leased-map-options.ts';
+import type { Movable } from '../state/movable.ts';
 import { showAs } from '../../../runtime/inspection.ts';
+import { Drain, DRAIN_OPTIONS, type DrainAround, type DrainOptions, type DrainResult } from './drain.ts';
+import { isServed, KeyChecks } from './key-checks.ts';
+import { KeyChanges, type KeyUpcalls } from './key-changes.ts';
 import { KeyQueue } from './key-queue.ts';
+import { KeyState } from './key-state.ts';
 import { LeaveDeadline } from './leave-deadline.ts';
 import { Refusals } from '../refusals.ts';
 import { ownerService } from '../service/owner-and-lookup.ts';
 import type { OwnerStatus } from '../status.ts';
-import { type Upcall, Upcalls } from './upcalls.ts';
+import { Upcalls } from './upcalls.ts';
 import { Condition } from '../../../runtime/condition.ts';
-import { invalidOption, type LeaseholdError } from '../../../runtime/errors.ts';
-import { environment } from '../../../node/process/environment.ts';
+import type { LeaseholdError } from '../../../runtime/errors.ts';
+import { type ResolvedOptions, resolveOptions } from '../../../runtime/option-table.ts';
 
 /** @internal */
-export interface OwnerApplication {
-  readonly onGrant?: Upcall | undefined;
-  readonly onRevoke?: Upcall | undefined;
-  readonly onLost?: ((ranges: RangeSet) => unknown) | undefined;
+export interface OwnerApplication extends KeyUpcalls {
+  readonly onDepart?: DepartUpcall | undefined;
   readonly load?: (() => number) | undefined;
+}
+
+/** How an owner moves keys. @internal */
+export interface OwnerMoving {
+  readonly rules: MoveRules;
+  /** Undefined if other owners cannot reach this one. What it says goes to {@link PoolOwner.hearMove}. */
+  readonly carrier: KeyCarrier | undefined;
 }
 
 /** @internal */
@@ -63,6 +78,8 @@ export interface OwnerDependencies {
   readonly logger: Logger;
   readonly dialer: Transport<ToManager, FromManager>;
   readonly application: OwnerApplication;
+  /** @default keys do not move with their state */
+  readonly moving?: OwnerMoving | undefined;
   /** Receives the exceptions and rejections of the application's functions. @default an uncaught exception */
   readonly surface?: Surface | undefined;
   /** Called once, at the end. `hasLeft`: nothing is held any more that a Manager would keep for us. */
@@ -75,10 +92,8 @@ export interface GuardOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** Signals abort when a twentieth of the lease is left. */
-const WARNING_SHARE = 20;
-
-const words = new Uint32Array(2);
+/** How long an owner without `moves` drains, which can only wait. */
+const DRAIN_TIMEOUT_MS = 8_000;
 
 /** This process as a member of a pool. Keys come and go by themselves; ask with `guard` or `check` before each use of a key. */
 export class PoolOwner implements Handle<OwnerStatus> {
@@ -90,26 +105,19 @@ export class PoolOwner implements Handle<OwnerStatus> {
   readonly #upcalls: Upcalls;
   readonly #queue: KeyQueue;
   readonly #held: HeldKeys;
+  readonly #changes: KeyChanges;
+  readonly #moving: MovingKeys;
+  readonly #keyState: KeyState;
+  #drain: Drain | undefined;
   /** @internal What leased maps ask. */
-  readonly leases: Leases = {
-    heldSince: (high, low, number, now) =>
-      this.#wasSuspended(now) ? undefined : this.#core.heldSince(high, low, number, now),
-    isHeld: (key, number) => this.isHeld(key, number),
-    tenure: (key) => this.tenure(key),
-    all: () => this.#core.pieces.filter(({ phase }) => phase !== 'released'),
-  };
-  readonly #maps: Pick<LeasedMap<unknown>, 'name' | 'forget' | 'close'>[] = [];
+  readonly leases: Leases;
+  readonly #checks: KeyChecks;
   /** Callers that wait to be admitted, to have left, or for a key. */
   readonly #waiters = new Condition();
   readonly #refusals: Refusals;
   /** @internal Standbys that named a leader outside the list of Managers. */
   readonly leadersElsewhere: Map<string, string> = new Map();
   #state: 'open' | 'leaving' | 'left' = 'open';
-  /** The machine was suspended and the core does not know yet, because the core is busy. */
-  #coreIsUnaware = false;
-  /** A line said that keys are no longer held here, and no line yet that some are again. */
-  #saidToBeBare = false;
-  #losses = 0;
   /** When a Manager last named our keys. */
   #heardAt: Instant | undefined;
   /** Present while leaving. */
@@ -119,7 +127,7 @@ export class PoolOwner implements Handle<OwnerStatus> {
 
   /** @internal */
   constructor(around: OwnerDependencies) {
-    const { runtime, durations, addresses, dialer, application, logger } = around;
+    const { runtime, durations, addresses, dialer, application, logger, moving } = around;
     this.#around = around;
     this.#application = new Application(around.surface);
     this.#events = new HandleEvents(around.identity.incarnation, around.identity.pool, runtime);
@@ -133,21 +141,28 @@ export class PoolOwner implements Handle<OwnerStatus> {
           return addresses.current;
         },
         durations,
-        loads: application.onGrant !== undefined,
+        loads: application.onGrant !== undefined || application.onArrive !== undefined,
         flushes: true,
         random: () => runtime.random(),
+        moves: moving?.rules,
       },
       runtime.now(),
     );
     this.#guard = new SuspensionGuard(runtime, durations.suspensionToleranceMs);
-    this.#held = new HeldKeys(
-      {
-        isHeld: (key, number) => this.isHeld(key, number),
-        endOf: (key, number) => this.#endOf(key, number),
-        warningMs: () => this.#core.leaseMs / WARNING_SHARE,
-      },
-      runtime,
-    );
+    this.#checks = new KeyChecks(this.#core, this.#guard, runtime, (act) => this.#driver.input(act));
+    this.leases = this.#checks;
+    this.#held = new HeldKeys(this.#checks, runtime);
+    this.#moving = new MovingKeys({
+      ...{ carrier: moving?.carrier, maxAtOnce: moving?.rules.maxAtOnce ?? 1 },
+      ...{ runtime, logger, queue: this.#queue, held: this.#held, onDepart: application.onDepart },
+      say: (input) => this.#driver.input((now) => this.#core.hearMove(input, now)),
+    });
+    this.#keyState = new KeyState({
+      ...{ leases: this.leases, runtime, moves: moving !== undefined, carrier: moving?.carrier },
+      namesChanged: () => this.#offer(),
+    });
+    this.#changes = this.#keyChanges();
+    this.#offer();
     this.#driver = new Driver<OwnerEffect>({
       core: this.#core,
       clock: runtime,
@@ -211,6 +226,7 @@ export class PoolOwner implements Handle<OwnerStatus> {
       waitsFor: isOpen && isAdmitted ? undefined : waitsFor,
       problems: this.#refusals.problems,
       ...{ isAdmitted, ranges: ranges.length, sharePercent: Number((keys * 10_000n) / RING_SIZE) / 100 },
+      ...{ intent: this.#core.intent, moving: this.#core.movesUnderway },
     };
   }
 
@@ -224,7 +240,10 @@ export class PoolOwner implements Handle<OwnerStatus> {
     await this.#when('the admission of this owner', options, () => this.#core.isAdmitted || undefined);
   }
 
-  /** What happened to this owner: `pool.admitted`, `pool.granted`, `pool.lost`, `pool.refused`. Ends when it is closed. */
+  /**
+   * What happened to this owner: `pool.admitted`, `pool.granted`, `pool.arrived`, `pool.departed`, `pool.lost`, `pool.refused`. Ends when it is
+   * closed.
+   */
   events(options: EventsOptions = {}): AsyncIterable<Event> {
     return this.#events.follow(options);
   }
@@ -232,8 +251,8 @@ export class PoolOwner implements Handle<OwnerStatus> {
   /** @internal */
   toService(): Service {
     return ownerService({
-      ...{ log: this.#events.log, losses: () => this.#losses },
-      hasLostAll: () => this.#saidToBeBare && this.ranges().length === 0,
+      ...{ log: this.#events.log, losses: () => this.#changes.losses, moves: this.#moving },
+      hasLostAll: () => this.#changes.isBare && this.ranges().length === 0,
       status: () => this.status(),
     });
   }
@@ -245,9 +264,7 @@ export class PoolOwner implements Handle<OwnerStatus> {
 
   /** Everything that could be served at this instant, with the numbers. */
   ranges(): readonly NumberedSpan[] {
-    const now = this.#around.runtime.now();
-    if (this.#wasSuspended(now)) return [];
-    return this.#core.pieces.filter(({ phase, until }) => phase === 'serving' && now < until);
+    return this.#checks.ranges();
   }
 
   /**
@@ -257,20 +274,12 @@ export class PoolOwner implements Handle<OwnerStatus> {
    *   position
    */
   check(key: Key): number | undefined {
-    const now = this.#around.runtime.now();
-    if (this.#wasSuspended(now)) return undefined;
-    if (typeof key === 'bigint') return this.#core.check(highOf(checkKeyHash(key)), lowOf(key), now);
-    hashKey(key, words);
-    return this.#core.check(words[0] as number, words[1] as number, now);
+    return this.#checks.check(key);
   }
 
   /** True if the key is held now, and no other owner can have held the key since `number`. */
   isHeld(key: Key, number: number): boolean {
-    const now = this.#around.runtime.now();
-    if (this.#wasSuspended(now)) return false;
-    if (typeof key === 'bigint') return this.#core.isHeld(highOf(checkKeyHash(key)), lowOf(key), number, now);
-    hashKey(key, words);
-    return this.#core.isHeld(words[0] as number, words[1] as number, number, now);
+    return this.#checks.isHeld(key, number);
   }
 
   /** The same as a handle, to be kept with the results for the key; undefined: not ours. */
@@ -292,48 +301,75 @@ export class PoolOwner implements Handle<OwnerStatus> {
    * other's, and work that reaches its own key through the callback of a timer or an event: they wait until the key is
    * given back or lost, or `options.signal` aborts.
    *
+   * While the key moves to another owner, or has come and is about to be served, the call waits for a second at most.
+   *
    * @throws {NotOwnerError} if the key is not held, or is lost before the turn comes; the work has not begun
    * @throws {LeaseLostError} if the key was lost meanwhile; the result of the work is dropped
    * @throws {InvalidArgumentError} if work on the same key awaits this call
    * @throws {ClosedError} if this owner has left, or leaves before the turn comes; the work has not begun
    */
-  async guard<T>(key: Key, work: (held: HeldKey) => Promise<T> | T, options: GuardOptions = {}): Promise<T> {
+  async guard<T>(key: Key, work: KeyWork<T>, options: GuardOptions = {}): Promise<T> {
     options.signal?.throwIfAborted();
     if (this.#state === 'left') throw closed('the owner');
-    if (this.check(key) === undefined) throw notOwner(key);
-    return this.#queue.run(key, () => this.#guarded(key, work, options.signal), options.signal);
-  }
-
-  async #guarded<T>(
-    key: Key,
-    work: (held: HeldKey) => Promise<T> | T,
-    signal: AbortSignal | undefined,
-  ): Promise<T> {
-    using held = this.#hold(key, signal);
-    if (held === undefined) throw notOwner(key);
-    const result = await whatComesOf(work, held);
-    if (!held.isHeld()) throw leaseLost(key, held.number);
-    return result;
+    if (this.check(key) === undefined && !this.#queue.isHeld(key)) throw notOwner(key);
+    const { signal } = options;
+    return this.#queue.run(key, () => guardedWork(key, this.#hold(key, signal), work), signal);
   }
 
   /**
    * A map for state that is only as good as the lease at the time of writing: an entry is gone when another owner can
-   * have held the entry's key since. Make one for each kind of state, once; the map lives as long as the owner.
+   * have held the entry's key since. Make one for each kind of state, once; the map lives as long as the owner. With `moves` the entries
+   * move with their keys, and a map needs a name.
    *
-   * @param name unlike that of any other map of this owner; errors name the map by it
-   * @throws {InvalidArgumentError} if an option breaks a rule, or the name is in use
+   * @param name unlike that of any other map of this owner, and the same in every process of the pool; errors name the map by it
+   * @throws {InvalidArgumentError} if an option breaks a rule, the name is in use, or there is none with `moves`
    */
   leasedMap<T>(name?: string, options: LeasedMapOptions<T> = {}): LeasedMap<T> {
-    const settings = resolveLeasedMap(name, options);
-    if (name !== undefined && this.#maps.some((map) => map.name === name))
-      throw invalidOption('leasedMap name', name, 'this owner has a map of that name: make each map once');
-    const freezes = name !== undefined && environment('NODE_ENV') === 'development';
-    const map = new LeasedMap<T>({
-      ...{ name, settings, freezes },
-      ...{ leases: this.leases, runtime: this.#around.runtime },
-    });
-    this.#maps.push(map);
-    return map;
+    return this.#keyState.leasedMap(name, options);
+  }
+
+  /**
+   * State that moves with its keys, for as long as this owner lives. The same names in every process of the pool: keys move only to
+   * an owner that has all names of this one.
+   *
+   * @throws {InvalidArgumentError} if the name is in use, or `moves` is off
+   */
+  movable<Item>(name: string, state: Movable<Item>): void {
+    this.#keyState.movable(name, state);
+  }
+
+  /**
+   * Hands everything over, then leaves. Requests under way finish; requests that come meanwhile wait until the range has moved. Another call hurries
+   * the first: the earlier end counts, `lose` before `stay`, and each signal takes the drain back.
+   *
+   * Without `moves` there is no owner that could take anything.
+   *
+   * @throws {UnavailableError} NOT_DRAINED with `otherwise: 'stay'`, if something is left at the end: this owner serves on
+   * @throws {ClosedError} if this owner is closed
+   */
+  async drain(options: DrainOptions = {}): Promise<DrainResult> {
+    const resolved = resolveOptions('drain.', options, DRAIN_OPTIONS);
+    resolved.signal?.throwIfAborted();
+    if (this.#state !== 'open') throw closed('the owner');
+    const { moving } = this.#around;
+    const timeoutMs = resolved.timeoutMs ?? moving?.rules.drainTimeoutMs ?? DRAIN_TIMEOUT_MS;
+    if (this.#drain !== undefined) return await this.#drain.join(timeoutMs, resolved);
+    this.#drain = this.#newDrain(timeoutMs, resolved);
+    try {
+      return await this.#drain.result;
+    } finally {
+      this.#drain = undefined;
+    }
+  }
+
+  /** Takes no more keys, and serves those it has. */
+  cordon(): void {
+    this.#driver.input((now) => this.#core.cordon(true, now));
+  }
+
+  /** Takes keys again. No effect once another process has joined under this name. */
+  uncordon(): void {
+    this.#driver.input((now) => this.#core.cordon(false, now));
   }
 
   /**
@@ -356,7 +392,7 @@ export class PoolOwner implements Handle<OwnerStatus> {
   }
 
   /**
-   * Gives everything back, and ends. Resolves when a Manager knows, or when waiting for one is of no more use: a
+   * Gives everything back, a loss that callers are told of, and ends. Resolves when a Manager knows, or when waiting for one is of no more use: a
    * moment after the lease has expired, or soon if the lease had expired before.
    */
   async close(): Promise<void> {
@@ -368,23 +404,38 @@ export class PoolOwner implements Handle<OwnerStatus> {
     await this.#closing.close(() => this.#abandon());
   }
 
+  /** With `moves`: drains for `moves.drainTimeoutMs` at most, then closes. Without: closes. */
   async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#around.moving !== undefined && this.#state === 'open') await this.#drainAtTheEnd();
     await this.close();
+  }
+
+  async #drainAtTheEnd(): Promise<void> {
+    try {
+      await this.drain();
+    } catch (why) {
+      this.#around.logger.warn('the drain was taken back; what is left is given back', { why: String(why) });
+    }
   }
 
   /** @internal The first number of the unbroken time for which the key is held; undefined: not servable now. */
   tenure(key: Key): number | undefined {
-    const now = this.#around.runtime.now();
-    if (this.#wasSuspended(now)) return undefined;
-    if (typeof key === 'string') hashKey(key, words);
-    const [high, low] =
-      typeof key === 'string' ? [words[0] as number, words[1] as number] : [highOf(key), lowOf(key)];
-    return this.#core.check(high, low, now) === undefined ? undefined : this.#core.pieceAt(high, low)?.since;
+    return this.#checks.tenure(key);
   }
 
   /** @internal The possible values of {@link tenure} for any key, now or after keys are loaded or taken up again. */
   tenures(): ReadonlySet<number> {
     return new Set(this.#core.pieces.map(({ since }) => since));
+  }
+
+  /** @internal Whether it explains itself that this owner has no keys: it hands them over, or takes none. */
+  get mayBeBare(): boolean {
+    return this.#core.intent !== 'stay';
+  }
+
+  /** @internal The carrier of keys says something. */
+  hearMove(input: MoveInput): void {
+    this.#moving.hear(input);
   }
 
   /** @internal A Manager can be reached again. */
@@ -406,7 +457,7 @@ export class PoolOwner implements Handle<OwnerStatus> {
   }
 
   #execute(effect: OwnerEffect): void {
-    const { dialer, logger, application, runtime } = this.#around;
+    const { dialer, logger, runtime } = this.#around;
     switch (effect.do) {
       case 'send':
         dialer.send(effect.to, effect.message);
@@ -417,84 +468,92 @@ export class PoolOwner implements Handle<OwnerStatus> {
         logger.info('joined the pool', { pool: this.pool, name: this.name, incarnation: this.incarnation });
         break;
       case 'left':
-        this.#state = 'left';
+        this.#hasLeft();
         break;
       case 'disagree':
         this.#refusals.disagree(effect.histories, 'this owner lets go of all keys');
-        this.#saidToBeBare = true;
+        this.#changes.lostAll();
         break;
       case 'agree':
         this.#refusals.agree();
         break;
-      case 'granted':
-        this.#events.tell('pool.granted', { ranges: effect.spans.length });
-        this.#holdsAgain(
-          'keys are held here again; what was remembered of them is not good any more',
-          effect,
-        );
-        if (application.onGrant !== undefined) this.#load(effect.spans, application.onGrant);
-        break;
-      case 'revoking': {
-        const ranges = RangeSet.of(effect.spans);
-        this.#warnIfBare();
-        this.#held.shortened();
-        this.#queue.turnAway(ranges, (key) => notOwner(key));
-        this.#upcalls.flush(effect.spans, this.#queue.settled(ranges), application.onRevoke, () =>
-          this.#driver.input((now) => this.#core.flushed(effect.spans, now)),
-        );
-        break;
-      }
-      case 'lapsed':
-        logger.warn('the lease expired', { pool: this.pool, spans: effect.spans.length });
-        this.#saidToBeBare = true;
-        this.#lose(effect.spans, false);
-        break;
-      case 'dropped':
-        this.#lose(effect.spans, true);
-        break;
-      case 'resumed':
-        this.#holdsAgain('the lease was renewed after its expiry; no other owner had the keys', effect);
-        break;
       case 'trace':
         logger.debug(effect.event.what, { pool: this.pool, at: runtime.now(), ...effect.event.facts });
         break;
+      case 'dropped':
+        this.#moving.dropped(effect.spans);
+        this.#drain?.lost(effect.spans);
+        this.#changes.execute('dropped', effect.spans);
+        break;
+      case 'departed':
+        this.#drain?.departed(effect.spans);
+        this.#changes.execute('departed', effect.spans);
+        this.#moving.execute(effect);
+        break;
+      case 'granted':
+      case 'arriving':
+        this.#drain?.gained(effect.spans);
+        this.#changes.execute(effect.do, effect.spans);
+        break;
+      case 'revoking':
+      case 'lapsed':
+      case 'resumed':
+        this.#changes.execute(effect.do, effect.spans);
+        break;
       default:
-        throw new AssertionError(`${effect.do} was told to an owner that is brought no state`);
+        this.#moving.execute(effect);
     }
   }
 
-  /**
-   * The policy leaves something to every member. Only an owner whose name another owner has as well is told to give
-   * back everything, and hears nothing else about the conflict.
-   */
-  #warnIfBare(): void {
-    const { pool, name } = this;
-    const hasMore = this.#core.pieces.some(({ phase }) => phase === 'loading' || phase === 'serving');
-    if (this.#state !== 'open' || this.#saidToBeBare || hasMore) return;
-    const next = 'if another server runs under this name, give one of them a name of its own';
-    this.#around.logger.warn('this owner is to give back everything', { pool, name, next });
-    this.#saidToBeBare = true;
+  /** An owner that has handed everything over leaves by itself. */
+  #hasLeft(): void {
+    const isByItself = this.#state === 'open';
+    this.#state = 'left';
+    if (!isByItself) return;
+    const { logger } = this.#around;
+    if (this.#drain === undefined)
+      logger.warn(
+        'handed everything over and left the pool, as a Manager asked: another process has this name now',
+        {
+          ...{ pool: this.pool, name: this.name },
+        },
+      );
+    this.close().catch((why) => logger.error('closing failed', { why: String(why) }));
   }
 
-  #holdsAgain(how: string, { spans }: { readonly spans: readonly NumberedSpan[] }): void {
-    if (this.#saidToBeBare) this.#around.logger.warn(how, { pool: this.pool, spans: spans.length });
-    this.#saidToBeBare = false;
+  #keyChanges(): KeyChanges {
+    const { application, logger } = this.#around;
+    return new KeyChanges({
+      ...{ pool: this.pool, name: this.name, logger, events: this.#events },
+      ...{ upcalls: application, application: this.#application, calls: this.#upcalls },
+      ...{ queue: this.#queue, held: this.#held },
+      mayBeBare: () => this.#state !== 'open' || this.mayBeBare,
+      hasKeys: () =>
+        this.#core.pieces.some(
+          ({ phase }) => isServed(phase) || phase === 'loading' || phase === 'arriving' || phase === 'frozen',
+        ),
+      forget: (spans) => this.#keyState.forget(spans),
+      loaded: (spans) => this.#driver.input((now) => this.#core.loaded(spans, now)),
+      flushed: (spans) => this.#driver.input((now) => this.#core.flushed(spans, now)),
+    });
   }
 
-  #load(spans: readonly NumberedSpan[], onGrant: Upcall): void {
-    this.#upcalls.load(spans, onGrant, () => this.#driver.input((now) => this.#core.loaded(spans, now)));
+  #newDrain(timeoutMs: number, options: ResolvedOptions<DrainOptions, 'otherwise'>): Drain {
+    const around: DrainAround = {
+      ...{ core: this.#core, moving: this.#moving, waiters: this.#waiters, runtime: this.#around.runtime },
+      input: (act) => this.#driver.input(act),
+      hasLeft: () => this.#state === 'left',
+      leave: () => this.close(),
+      tell: (news) => this.#application.tell(news),
+    };
+    return new Drain(around, timeoutMs, options);
   }
 
-  #lose(spans: readonly NumberedSpan[], isForGood: boolean): void {
-    this.#losses += 1;
-    const ranges = RangeSet.of(spans);
-    this.#events.tell('pool.lost', { ranges: spans.length, isForGood });
-    this.#held.lost(ranges);
-    this.#queue.turnAway(ranges, (key) => notOwner(key));
-    this.#upcalls.lost(ranges);
-    if (isForGood) for (const map of this.#maps) map.forget(spans);
-    const { onLost } = this.#around.application;
-    if (isForGood && onLost !== undefined) this.#application.tell(() => onLost(ranges));
+  /** Where other owners can bring state, and of which names. */
+  #offer(): void {
+    const carrier = this.#around.moving?.carrier;
+    if (carrier === undefined) return;
+    this.#core.transfer = { address: carrier.address, names: carrier.names };
   }
 
   #refused(message: Refused): void {
@@ -502,31 +561,6 @@ export class PoolOwner implements Handle<OwnerStatus> {
       this.#events.tell('pool.refused', { code: message.code, message: message.message });
     this.#refusals.heard(message);
     this.#waiters.look();
-  }
-
-  /** When the lease on a key that was held under `number` ends if nothing more is heard. */
-  #endOf(key: Key, number: number): Instant | undefined {
-    if (!this.isHeld(key, number)) return undefined;
-    const position = keyHash(key);
-    const piece = this.#core.pieceAt(highOf(position), lowOf(position));
-    return piece?.revokeBy === undefined ? piece?.until : earliest(piece.until, piece.revokeBy);
-  }
-
-  /**
-   * The guard says so once, and the core may be busy: an effect of the core can make the application check something.
-   * So the answer stays true until the core has been told, and nothing is served before that.
-   */
-  #wasSuspended(now: Instant): boolean {
-    if (!this.#coreIsUnaware && !this.#guard.wasSuspended(now)) return false;
-    this.#coreIsUnaware = true;
-    this.#driver.input((present) => (this.#coreIsUnaware ? this.#tellSuspended(present) : []));
-    return true;
-  }
-
-  #tellSuspended(now: Instant): OwnerEffect[] {
-    const effects = this.#core.suspended(now);
-    this.#coreIsUnaware = false;
-    return effects;
   }
 
   /** Asks the application for the load, before the report. If the application fails to answer, the last load stays. */
@@ -543,6 +577,7 @@ export class PoolOwner implements Handle<OwnerStatus> {
 
   async #leave(): Promise<void> {
     const { runtime, logger } = this.#around;
+    if (this.#state === 'left') return await this.#close(true);
     this.#state = 'leaving';
     const { retryMs } = this.#core.pace;
     this.#leaveDeadline = new LeaveDeadline({ leaseMs: this.#core.leaseMs, retryMs }, runtime.now());
@@ -551,7 +586,7 @@ export class PoolOwner implements Handle<OwnerStatus> {
     let hasLeft = false;
     try {
       this.#driver.input((now) => this.#core.leave(now));
-      hasLeft = await this.#hearsThatItLeft(this.#leaveDeadline);
+      hasLeft = await this.#leaveDeadline.untilLeft(runtime, this.#waiters, () => this.#state === 'left');
       if (!hasLeft) {
         const rest = hadSomething ? 'what was held runs out by itself' : 'nothing was held any more';
         logger.warn(`left without a word from a Manager; ${rest}`, { pool: this.pool });
@@ -571,42 +606,16 @@ export class PoolOwner implements Handle<OwnerStatus> {
     }
   }
 
-  async #hearsThatItLeft(leaveDeadline: LeaveDeadline): Promise<boolean> {
-    const { runtime } = this.#around;
-    for (
-      let forMs = leaveDeadline.until - runtime.now();
-      forMs > 0;
-      forMs = leaveDeadline.until - runtime.now()
-    ) {
-      using time = deadline(runtime, forMs);
-      try {
-        return await this.#waiters.until(() => (this.#state === 'left' ? true : undefined), time.signal);
-      } catch (error) {
-        if (!time.isOver) throw error;
-      }
-    }
-    return false;
-  }
-
   async #close(hasLeft: boolean): Promise<void> {
     this.#state = 'left';
     this.#events.close();
     this.#driver.stop();
     this.#held.close();
-    for (const map of this.#maps) map.close();
+    this.#moving.close();
+    this.#keyState.close();
     this.#queue.turnAway(RangeSet.everything, () => closed('the owner'));
     this.#upcalls.close();
     await this.#around.close(hasLeft);
-  }
-}
-
-/** An error of the work is not an error of `guard` before the work, though both may be of the same kind. */
-async function whatComesOf<T>(work: (held: HeldKey) => Promise<T> | T, held: HeldKey): Promise<T> {
-  try {
-    return await work(held);
-  } catch (error) {
-    markThrownByWork(error);
-    throw error;
   }
 }
 

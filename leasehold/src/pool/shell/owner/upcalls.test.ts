@@ -37,7 +37,7 @@ describe('keys that are granted', () => {
   it('are served once they are loaded', async () => {
     const { story, upcalls, slow } = bench();
     const load = slow('load');
-    upcalls.load([span(0n, 8n)], load.upcall, () => story.push('served'));
+    upcalls.load('onGrant', [span(0n, 8n)], load.upcall, () => story.push('served'));
     await turn();
     expect(story).toEqual(['load begins']);
     load.end();
@@ -48,7 +48,7 @@ describe('keys that are granted', () => {
   it('are loaded again, a little later each time, until it works', async () => {
     const { story, runtime, upcalls, slow } = bench();
     const load = slow('load');
-    upcalls.load([span(0n, 8n)], load.upcall, () => story.push('served'));
+    upcalls.load('onGrant', [span(0n, 8n)], load.upcall, () => story.push('served'));
     await turn();
     load.end(new Error('no database'));
     await turn();
@@ -72,7 +72,7 @@ describe('keys that are granted', () => {
   it('are not served if they are lost while loading', async () => {
     const { story, upcalls, slow } = bench();
     const load = slow('load');
-    upcalls.load([span(0n, 8n)], load.upcall, () => story.push('served'));
+    upcalls.load('onGrant', [span(0n, 8n)], load.upcall, () => story.push('served'));
     await turn();
     upcalls.lost(RangeSet.of([span(0n, 8n)]));
     load.end();
@@ -83,7 +83,7 @@ describe('keys that are granted', () => {
   it('go on loading if only some of them are lost', async () => {
     const { story, upcalls, slow } = bench();
     const load = slow('load');
-    upcalls.load([span(0n, 8n)], load.upcall, () => story.push('served'));
+    upcalls.load('onGrant', [span(0n, 8n)], load.upcall, () => story.push('served'));
     await turn();
     upcalls.lost(RangeSet.of([span(0n, 4n)]));
     load.end();
@@ -94,7 +94,7 @@ describe('keys that are granted', () => {
   it('are loaded again without those that were lost or have to be given back meanwhile', async () => {
     const { runtime, upcalls, slow } = bench();
     const load = slow('load');
-    upcalls.load([span(0n, 8n)], load.upcall, () => {});
+    upcalls.load('onGrant', [span(0n, 8n)], load.upcall, () => {});
     await turn();
     upcalls.lost(RangeSet.of([span(0n, 2n)]));
     load.end(new Error('no database'));
@@ -149,7 +149,7 @@ describe('keys that have to be given back', () => {
   it('are not flushed before loading them has come to an end', async () => {
     const { story, upcalls, slow } = bench();
     const [load, flush] = [slow('load'), slow('flush')];
-    upcalls.load([span(0n, 8n)], load.upcall, () => story.push('served'));
+    upcalls.load('onGrant', [span(0n, 8n)], load.upcall, () => story.push('served'));
     await turn();
     upcalls.flush([span(0n, 8n)], Promise.resolve(), flush.upcall, () => story.push('given back'));
     await turn();
@@ -164,7 +164,7 @@ describe('keys that have to be given back', () => {
   it('wait for the loading that is under way, and not until it works for other keys', async () => {
     const { story, upcalls, slow } = bench();
     const [load, flush] = [slow('load'), slow('flush')];
-    upcalls.load([span(0n, 8n)], load.upcall, () => story.push('served'));
+    upcalls.load('onGrant', [span(0n, 8n)], load.upcall, () => story.push('served'));
     await turn();
     upcalls.flush([span(0n, 4n)], Promise.resolve(), flush.upcall, () => story.push('given back'));
     await turn();
@@ -179,7 +179,7 @@ describe('keys that have to be given back', () => {
   it('wait for no loading at all between one attempt and the next, or before the first', async () => {
     const { story, upcalls, slow } = bench();
     const [load, flush] = [slow('load'), slow('flush')];
-    upcalls.load([span(0n, 8n)], load.upcall, () => story.push('served'));
+    upcalls.load('onGrant', [span(0n, 8n)], load.upcall, () => story.push('served'));
     upcalls.flush([span(0n, 2n)], Promise.resolve(), flush.upcall, () => story.push('early ones given back'));
     await turn();
     flush.end();
@@ -198,7 +198,7 @@ describe('keys that have to be given back', () => {
   it('are not flushed if they are lost before it begins', async () => {
     const { upcalls, slow } = bench();
     const [load, flush] = [slow('load'), slow('flush')];
-    upcalls.load([span(0n, 8n)], load.upcall, () => {});
+    upcalls.load('onGrant', [span(0n, 8n)], load.upcall, () => {});
     await turn();
     upcalls.flush([span(0n, 8n)], Promise.resolve(), flush.upcall, () => {});
     upcalls.lost(RangeSet.of([span(0n, 4n)]));

@@ -5,6 +5,7 @@
  *    it is called again, a little later each time, for as long as the keys are ours: no other owner would fare better
  *    by our giving up, and until then callers are told that the key is not served. `onGrant` is never called for keys
  *    that are no longer ours, or have to be given back: a retry asks for the rest.
+ *  - `onArrive`: the same for keys that have come with their state, also with the repetitions.
  *  - `onRevoke`: new work on these keys is refused already; finish and flush while they are still held. The keys are
  *    given back when the function resolves, or at the deadline, whichever comes first; a failure counts as done.
  *    `onRevoke` is not called while an `onGrant` for the same keys is running; nor does `onRevoke` wait for that one's
@@ -45,10 +46,10 @@ export class Upcalls {
   }
 
   /** Calls until success or until there is nothing left to load; then `done`, on success. */
-  load(spans: readonly NumberedSpan[], onGrant: Upcall, done: () => void): void {
+  load(name: 'onGrant' | 'onArrive', spans: readonly NumberedSpan[], upcall: Upcall, done: () => void): void {
     const call = new Call(spans);
     this.#loading.add(call);
-    void this.#loadUntilDone(call, onGrant, done).finally(() => this.#loading.delete(call));
+    void this.#loadUntilDone(name, call, upcall, done).finally(() => this.#loading.delete(call));
   }
 
   /** Calls once, and waits for `work` too; then `done`, on success and on failure, unless the keys are gone. */
@@ -82,17 +83,17 @@ export class Upcalls {
     this.lost(RangeSet.everything);
   }
 
-  async #loadUntilDone(call: Call, onGrant: Upcall, done: () => void): Promise<void> {
+  async #loadUntilDone(name: string, call: Call, upcall: Upcall, done: () => void): Promise<void> {
     let retryMs = FIRST_RETRY_MS;
     let failures = 0;
-    while (!(await this.#call('onGrant', onGrant, call))) {
+    while (!(await this.#call(name, upcall, call))) {
       failures += 1;
       await this.#pause(retryMs, call.signal);
       if (call.signal.aborted) return;
       retryMs = Math.min(2 * retryMs, LONGEST_RETRY_MS);
     }
     if (call.signal.aborted) return;
-    if (failures > 0) this.#logger.warn('onGrant succeeded at last', { failures });
+    if (failures > 0) this.#logger.warn(`${name} succeeded at last`, { failures });
     done();
   }
 

@@ -17,8 +17,20 @@ import {
 } from '../../../node/service/schema.ts';
 import { ownFields, type Service } from '../../../node/service/service.ts';
 import type { Status } from '../../../runtime/handle.ts';
-import { counter, familiesOf, gauge, type Metric } from '../../../runtime/metrics.ts';
+import {
+  counter,
+  familiesOf,
+  gauge,
+  type Histogram,
+  histogram,
+  labelled,
+  type Metric,
+} from '../../../runtime/metrics.ts';
+import type { Carried } from '../moves/key-carrier.ts';
+import type { Intent } from '../../core/messages.ts';
 import type { LookupStatus, OwnerStatus } from '../status.ts';
+
+const INTENTS: readonly Intent[] = ['stay', 'cordoned', 'emptying', 'draining'];
 
 /** As much of an owner or a look-up as is shown. */
 export interface Shown<S extends Status> {
@@ -49,7 +61,7 @@ function serviceOf<S extends Status>({ log, status }: Shown<S>, who: string, che
       schema: {
         type: 'object',
         description:
-          'pool.admitted, pool.granted, pool.lost or pool.refused, with `id`, `atMs` and `instance`',
+          'pool.admitted, pool.granted, pool.arrived, pool.departed, pool.lost or pool.refused, with `id`, `atMs` and `instance`',
       },
       filter: (query: URLSearchParams) => (): boolean => [null, instance].includes(query.get('pool')),
       parameters: [queryParameter('pool', 'only events of this pool')],
@@ -58,8 +70,21 @@ function serviceOf<S extends Status>({ log, status }: Shown<S>, who: string, che
 }
 
 export interface ShownOwner extends Shown<OwnerStatus> {
-  /** Keys were held here, none is any more, and none was granted since. */
+  /** Keys were held here, none is any more, and none was granted since; and it is not that they have moved away. */
   hasLostAll(): boolean;
+  /** What moved with its state. */
+  readonly moves: ShownMoves;
+}
+
+/** As much of the moves of an owner as is shown. */
+export interface ShownMoves {
+  /** Ranges. */
+  readonly movedOut: number;
+  readonly movedIn: number;
+  readonly sent: Carried;
+  readonly received: Carried;
+  /** In seconds. */
+  readonly stops: Histogram;
 }
 
 /** An owner stays admitted while no Manager answers, but its lease ends. */
@@ -84,6 +109,8 @@ export const ownerService = (owner: ShownOwner): Service => {
       isAdmitted: boolean('a Manager counts this owner as a member'),
       ranges: whole('ranges of keys that can be served now'),
       sharePercent: number('which part of all keys that is'),
+      intent: oneOf(INTENTS, 'what this owner wants with its keys, or is asked to'),
+      moving: whole('moves of keys under way, out and in'),
     },
     metrics: () => familiesOf(OWNER_METRICS, owner),
   };
@@ -105,7 +132,7 @@ export const lookupService = (lookup: Shown<LookupStatus>): Service => ({
   metrics: () => familiesOf(LOOKUP_METRICS, lookup),
 });
 
-export const OWNER_METRICS: readonly Metric<Shown<OwnerStatus>>[] = [
+export const OWNER_METRICS: readonly Metric<ShownOwner>[] = [
   gauge(
     'leasehold_pool_owner_admitted',
     '1 while a Manager counts this owner as a member, otherwise 0.',
@@ -125,6 +152,41 @@ export const OWNER_METRICS: readonly Metric<Shown<OwnerStatus>>[] = [
     'leasehold_pool_owner_losses_total',
     'Losses that this owner told of: of keys whose lease expired, and of keys that are gone for good.',
     (owner) => owner.losses(),
+  ),
+  labelled(
+    'counter',
+    'leasehold_pool_owner_moved_ranges_total',
+    'direction',
+    'Ranges that moved with their state: out to another owner, or in from one.',
+    ({ moves }) => [
+      ['out', moves.movedOut],
+      ['in', moves.movedIn],
+    ],
+  ),
+  labelled(
+    'counter',
+    'leasehold_pool_owner_moved_items_total',
+    'direction',
+    'Items of state that were sent to other owners, or received from them, repetitions included.',
+    ({ moves }) => [
+      ['out', moves.sent.items],
+      ['in', moves.received.items],
+    ],
+  ),
+  labelled(
+    'counter',
+    'leasehold_pool_owner_moved_bytes_total',
+    'direction',
+    'Bytes of state that were sent to other owners, or received from them.',
+    ({ moves }) => [
+      ['out', moves.sent.bytes],
+      ['in', moves.received.bytes],
+    ],
+  ),
+  histogram(
+    'leasehold_pool_owner_stop_seconds',
+    'For how long a range took no new work because it was about to move; also if it stayed.',
+    ({ moves }) => moves.stops,
   ),
 ];
 

@@ -152,8 +152,8 @@ export const mutants: readonly Mutant[] = [
   {
     ...{ name: 'drain-taken-back-beside-a-successor', promise: 'settles', file: POOL_MOVES },
     story: 'Two members with one name stay, because nobody asks the earlier one to drain.',
-    from: "const asked = hasSuccessor(incarnation, table.members) ? 'draining' : undefined;",
-    to: "const asked = hasSuccessor(incarnation, new Map()) ? 'draining' : undefined;",
+    from: "const asked = hasSuccessor(incarnation, table.members) ? 'draining' : ordered;",
+    to: "const asked = hasSuccessor(incarnation, new Map()) ? 'draining' : ordered;",
   },
   {
     ...{ name: 'drains-to-drainers', promise: 'settles', file: STICKY },

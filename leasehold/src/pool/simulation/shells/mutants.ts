@@ -3,7 +3,6 @@
 import type { Mutant } from '../../../sim/simulation.ts';
 
 const LEASED_MAP = 'pool/shell/state/leased-map.ts';
-const POOL_OWNER = 'pool/shell/owner/pool-owner.ts';
 
 export const mutants: readonly Mutant[] = [
   {
@@ -11,8 +10,8 @@ export const mutants: readonly Mutant[] = [
     promise: 'one-at-a-time',
     story:
       'Guarded work outlasts its lease, and guard hands its result over as if the key had been held all along.',
-    file: POOL_OWNER,
-    from: '    if (!held.isHeld()) throw leaseLost(key, held.number);\n',
+    file: 'pool/shell/owner/guarded-work.ts',
+    from: '  if (!holding.isHeld()) throw leaseLost(key, holding.number);\n',
     to: '',
   },
   {
@@ -27,8 +26,8 @@ export const mutants: readonly Mutant[] = [
     name: 'served-before-it-is-loaded',
     promise: 'upcalls-in-order',
     story: 'Keys are served as soon as they are granted, while onGrant still loads their state.',
-    file: POOL_OWNER,
-    from: 'loads: application.onGrant !== undefined,',
+    file: 'pool/shell/owner/pool-owner.ts',
+    from: 'loads: application.onGrant !== undefined || application.onArrive !== undefined,',
     to: 'loads: false,',
   },
   {
@@ -36,7 +35,7 @@ export const mutants: readonly Mutant[] = [
     promise: 'one-at-a-time',
     story:
       'A check reads a clock that stood still while the machine slept, and passes after the lease is over.',
-    file: POOL_OWNER,
+    file: 'pool/shell/owner/key-checks.ts',
     from: 'if (!this.#coreIsUnaware && !this.#guard.wasSuspended(now)) return false;',
     to: 'if (!this.#coreIsUnaware) return false;',
   },
@@ -45,7 +44,7 @@ export const mutants: readonly Mutant[] = [
     promise: 'answered',
     story: 'Work ends, and the call that waits for the key is not woken.',
     file: 'pool/shell/owner/key-queue.ts',
-    from: "      next.end('turn');\n      return;\n",
+    from: "      waiter.end('turn');\n      return;\n",
     to: '      return;\n',
   },
   {

@@ -1,0 +1,83 @@
+/**
+ * The state by key that the library keeps for the application, or moves for it: leased maps, and movables by name.
+ *
+ * With `moves` a map needs a name, because keys move only between owners that have the same names; the entries of a map without one would vanish in a
+ * move, and no caller would be told.
+ */
+
+import { environment } from '../../../node/process/environment.ts';
+import { invalidOption } from '../../../runtime/errors.ts';
+import * as is from '../../../runtime/option-kinds.ts';
+import type { Runtime } from '../../../runtime/runtime.ts';
+import type { NumberedSpan } from '../../core/messages.ts';
+import { LONGEST_NAME } from '../../wire/rules.ts';
+import type { KeyCarrier } from '../moves/key-carrier.ts';
+import { LeasedMap, type Leases } from '../state/leased-map.ts';
+import { type LeasedMapOptions, resolveLeasedMap } from '../state/leased-map-options.ts';
+import type { Movable } from '../state/movable.ts';
+
+/** @internal */
+export interface KeyStateAround {
+  readonly leases: Leases;
+  readonly runtime: Runtime;
+  readonly moves: boolean;
+  /** Undefined if this owner can be brought nothing. */
+  readonly carrier: KeyCarrier | undefined;
+  /** Other owners are to know the names. */
+  namesChanged(): void;
+}
+
+/** @internal */
+export class KeyState {
+  readonly #around: KeyStateAround;
+  readonly #maps: Pick<LeasedMap<unknown>, 'name' | 'forget' | 'close'>[] = [];
+  readonly #names = new Set<string>();
+
+  constructor(around: KeyStateAround) {
+    this.#around = around;
+  }
+
+  leasedMap<T>(name: string | undefined, options: LeasedMapOptions<T>): LeasedMap<T> {
+    const settings = resolveLeasedMap(name, options);
+    const { leases, runtime, moves } = this.#around;
+    if (name === undefined && moves)
+      throw invalidOption(
+        'leasedMap name',
+        name,
+        'with moves a map needs a name, the same in every process of the pool: its entries move with their keys',
+      );
+    if (name !== undefined)
+      this.#claim('leasedMap name', name, 'this owner has a map of that name: make each map once');
+    const freezes = name !== undefined && environment('NODE_ENV') === 'development';
+    const map = new LeasedMap<T>({ ...{ name, settings, freezes }, ...{ leases, runtime } });
+    this.#maps.push(map);
+    return map;
+  }
+
+  movable<Item>(name: string, state: Movable<Item>): void {
+    if (!this.#around.moves)
+      throw invalidOption('movable', name, 'this owner moves nothing: join the pool with moves: true');
+    is.name(LONGEST_NAME).check('movable name', name);
+    this.#claim('movable name', name, 'this owner has state of that name: name each once');
+    this.#carry(name, state);
+  }
+
+  /** These keys are lost: what is remembered is worth nothing. */
+  forget(spans: readonly NumberedSpan[]): void {
+    for (const map of this.#maps) map.forget(spans);
+  }
+
+  close(): void {
+    for (const map of this.#maps) map.close();
+  }
+
+  #claim(option: string, name: string, rule: string): void {
+    if (this.#names.has(name)) throw invalidOption(option, name, rule);
+    this.#names.add(name);
+  }
+
+  #carry<Item>(name: string, state: Movable<Item>): void {
+    this.#around.carrier?.movable(name, state);
+    this.#around.namesChanged();
+  }
+}
