@@ -1,6 +1,8 @@
 """A look-up in Python, written from protocol.md alone, with nothing but the standard library.
 
-    python3 lookup.py HOST PORT POOL KEY
+    python3 lookup.py HOST PORT POOL KEY [DIRECTORY]
+
+With the files of `leasehold token export` in DIRECTORY it speaks TLS.
 
 It stays connected to one Manager, prints who owns the key whenever its table has changed, and what was
 lost. It is for reading: one Manager, and no connecting again.
@@ -8,7 +10,9 @@ lost. It is for reading: one Manager, and no connecting again.
 
 import json
 import os
+import re
 import socket
+import ssl
 import struct
 import sys
 import time
@@ -18,11 +22,46 @@ SYNC_EVERY, RETRY, STALE_AFTER, HEARTBEAT_EVERY = 10.0, 0.5, 30.0, 10.0
 LONGEST_FRAME = 64 * 1024 * 1024
 
 
-# 1. Frames.
+# 1. Connection.
+
+def connect(host, port, pool, directory):
+    plain = socket.create_connection((host, port), timeout=5)
+    if directory is None:
+        return plain
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.check_hostname = False  # The issuer is compared, below.
+    context.load_verify_locations(os.path.join(directory, "ca.pem"))
+    context.load_cert_chain(os.path.join(directory, "cert.pem"), os.path.join(directory, "key.pem"))
+    context.set_alpn_protocols(["leasehold/1"])
+    secure = context.wrap_socket(plain)
+    if secure.selected_alpn_protocol() != "leasehold/1" or not may_be_manager(secure.getpeercert()["issuer"], pool):
+        raise ConnectionError(f"{host}:{port} is no Manager of {pool}")
+    return secure
+
+
+def may_be_manager(issuer, pool):
+    """The cluster needs no look: OpenSSL trusts one root, which signs for one cluster."""
+    if [[key for key, _ in part] for part in issuer] != [["organizationName"], ["serialNumber"], ["commonName"]]:
+        return False
+    (_, serial), (_, name) = issuer[1][0], issuer[2][0]
+    if not re.fullmatch("[0-9a-f]{16}\\.(0|[1-9a-f][0-9a-f]{0,7})", serial) or not name.startswith("leasehold-grant:"):
+        return False
+    wanted = "".join(chr(byte) if re.match(b"[a-z0-9._-]", bytes([byte])) else f"%{byte:02x}" for byte in pool.encode())
+    for grant in name[len("leasehold-grant:"):].split("|"):
+        role, _, rest = grant.partition(":")
+        module, instance = (rest.split("/") + ["*"])[:2]
+        if role == "server" and covers(module, "pool") and covers(instance, wanted):
+            return True
+    return False
+
+
+def covers(part, value):
+    return value.startswith(part[:-1]) if part.endswith("*") else value == part
 
 class Frames:
-    def __init__(self, host, port):
-        self.socket = socket.create_connection((host, port), timeout=5)
+    def __init__(self, connected):
+        self.socket = connected
         self.received = b""
 
     def send(self, frame):
@@ -277,5 +316,6 @@ def say(what, **more):
 
 
 if __name__ == "__main__":
-    _, host, port, pool, key = sys.argv
-    Lookup(Frames(host, int(port)), pool, key).run()
+    _, host, port, pool, key, *directory = sys.argv
+    connected = connect(host, int(port), pool, directory[0] if directory else None)
+    Lookup(Frames(connected), pool, key).run()

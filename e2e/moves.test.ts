@@ -1,224 +1,91 @@
+/** Servers with state in memory are replaced: by a signal, as every deploy does, and by a death. */
+
 import { describe, expect, it } from 'vitest';
-import { lostKeys } from './harness/losses.ts';
-import { ManagersOnEtcd } from './harness/managers-on-etcd.ts';
-import { ManagersOnQuorum } from './harness/managers-on-quorum.ts';
+import { lostKeys, toldOf } from './harness/losses.ts';
 import type { Program } from './harness/program.ts';
-import { onScene, type Scene, SHORT } from './harness/scene.ts';
+import { onScene, type Scene } from './harness/scene.ts';
 import { until } from './harness/time.ts';
 
-/** So slow that a fault can be done in the middle of a move, and a drain that waits as long as that takes. */
-const SLOW = { bytesPerSecond: 100_000, drainTimeoutMs: 120_000 };
-const LONG_NOTE = 'x'.repeat(16_384);
-
-/** Owners with a note for each key, each of which moves with its key; and a look-up that is told of losses. */
-class Notebook {
+interface Rooms {
   readonly lookup: Program;
-  readonly owners: Program[] = [];
-  readonly #scene: Scene;
-  readonly #managers: readonly string[];
-  readonly #moves: object | true;
-  readonly #texts = new Map<string, string>();
-
-  private constructor(scene: Scene, managers: readonly string[], moves: object | true, lookup: Program) {
-    this.#scene = scene;
-    this.#managers = managers;
-    this.#moves = moves;
-    this.lookup = lookup;
-  }
-
-  static async open(
-    scene: Scene,
-    managers: readonly string[],
-    moves: object | true = true,
-    note = '',
-  ): Promise<Notebook> {
-    const book = new Notebook(scene, managers, moves, scene.startLookup({ managers, staleAfterMs: 60_000 }));
-    for (const name of ['a', 'b', 'c']) book.owners.push(book.#start(name));
-    await Promise.all([book.lookup, ...book.owners].map((program) => program.event('ready')));
-    for (const owner of book.owners) scene.observer.watch(owner);
-    await scene.shared(...book.owners);
-    for (const owner of book.owners)
-      for (const key of (await scene.numbers(owner)).keys()) {
-        const text = `${key} ${note}`;
-        await owner.ask('note', { key, text });
-        book.#texts.set(key, text);
-      }
-    expect(book.#texts.size).toBe(scene.keys.length);
-    return book;
-  }
-
-  #start(name: string): Program {
-    return this.#scene.startOwner({
-      ...{ name, managers: this.#managers, leaveOn: ['SIGTERM'] as const },
-      moves: this.#moves,
-    });
-  }
-
-  /** The next process of an owner that has ended. */
-  async again({ name }: Program): Promise<Program> {
-    const owner = this.#start(name);
-    await owner.event('ready');
-    this.#scene.observer.watch(owner);
-    this.owners.push(owner);
-    return owner;
-  }
-
-  /** Resolves when a move has begun at an owner that was told to stop. */
-  async isMoving(owner: Program): Promise<void> {
-    await until(`a move of ${owner.name} is under way`, async () => {
-      const { moving } = await owner.ask('moving');
-      return (moving as number) > 0 ? true : undefined;
-    });
-  }
-
-  /** Resolves when each key is served by a running owner: the keys whose note is gone. */
-  async gone(): Promise<readonly string[]> {
-    const gone: string[] = [];
-    const { keys } = this.#scene;
-    const running = this.owners.filter(({ ending }) => ending === undefined);
-    for (const key of keys) {
-      const text = await until(`${key} is served`, async () => {
-        for (const owner of running) {
-          const { notes } = await owner.ask('notes', { keys: [key] });
-          if (notes !== undefined) return (notes as readonly (string | null)[])[0];
-        }
-        return undefined;
-      });
-      if (text !== this.#texts.get(key)) gone.push(key);
-    }
-    return gone;
-  }
-
-  /** Whatever was lost was told. */
-  async accountedFor(): Promise<void> {
-    const gone = await this.gone();
-    await until(`the look-up is told of ${gone.join(', ')}`, () =>
-      gone.every((key) => lostKeys(this.lookup).has(key)) ? true : undefined,
-    );
-  }
-
-  async isWhole(): Promise<void> {
-    expect(await this.gone()).toEqual([]);
-    expect([...lostKeys(this.lookup)]).toEqual([]);
-  }
+  readonly servers: ReadonlyMap<string, Program>;
+  /** The name of the server that a look-up finds for a key. */
+  find(key: string): Promise<string | undefined>;
+  /** Visits a key as a client does that asks again where it is told to, and answers the count. */
+  visit(key: string): Promise<number>;
 }
 
-const onFile = async (scene: Scene): Promise<readonly string[]> => (await scene.manager(SHORT)).managers;
+/** Three servers that share the ring. */
+async function rooms(scene: Scene): Promise<Rooms> {
+  const { managers } = await scene.manager();
+  const servers = new Map<string, Program>();
+  for (const name of ['a', 'b', 'c']) {
+    const join = { managers, pool: 'presence', name, url: `local://${name}` };
+    const server = scene.start({ name, program: 'room-server', config: { join } });
+    await server.event('ready');
+    servers.set(name, server);
+  }
+  const lookup = await scene.lookup({ managers });
+  const find = async (key: string): Promise<string | undefined> => {
+    const { owners } = await lookup.ask('find', { keys: [key] });
+    return (owners as readonly ({ name: string } | null)[])[0]?.name;
+  };
+  await until('all three servers have keys, and all keys have a server', async () => {
+    const found = await Promise.all(scene.keys.map(find));
+    return found.every((name) => name !== undefined) && new Set(found).size === 3 ? true : undefined;
+  });
+  const visit = (key: string): Promise<number> =>
+    until(`${key} is served`, async () => {
+      const server = servers.get((await find(key)) ?? '');
+      if (server === undefined || server.ending !== undefined) return undefined;
+      const { count, failed } = await server.ask('visit', { key });
+      if (failed === undefined) return count as number;
+      const { code } = failed as { code: string };
+      // Nothing was done, and the client asks again. Anything else would be an error that a user sees.
+      if (code !== 'NOT_OWNER' && code !== 'CLOSED') throw new Error(`a visit of ${key} failed: ${code}`);
+      return undefined;
+    });
+  return { lookup, servers, find, visit };
+}
 
-describe('owners that are restarted', () => {
+describe('a server that is told to end', () => {
   it(
-    'one after another lose no note, and the look-up is told of no loss',
+    'hands its memory over first: no visit is lost, none fails, and no look-up is told of a loss',
     onScene(async (scene) => {
-      const book = await Notebook.open(scene, await onFile(scene));
-      for (const owner of [...book.owners]) {
-        owner.signal('SIGTERM');
-        expect(await owner.ended).toEqual({ code: 0, signal: null });
-        await book.isWhole();
-        await book.again(owner);
+      const { lookup, servers, find, visit } = await rooms(scene);
+      const a = servers.get('a') as Program;
+      for (const key of scene.keys) expect([key, await visit(key)]).toEqual([key, 1]);
+      const before = await Promise.all(scene.keys.map(find));
+      const lostBefore = lostKeys(lookup).size;
+      a.signal('SIGTERM');
+      let visits = 1;
+      while (a.ending === undefined) {
+        visits += 1;
+        for (const key of scene.keys) expect([key, await visit(key)]).toEqual([key, visits]);
       }
-      await book.isWhole();
-    }),
-  );
-
-  it(
-    'two of three at the same instant lose no note: all keys are at the owner that stays',
-    onScene(async (scene) => {
-      const book = await Notebook.open(scene, await onFile(scene));
-      const [a, b, c] = book.owners as [Program, Program, Program];
-      for (const owner of [a, b]) owner.signal('SIGTERM');
-      await Promise.all([a.ended, b.ended]);
-      await book.isWhole();
-      expect(scene.observer.heldBy(c)).toHaveLength(scene.keys.length);
-    }),
-  );
-});
-
-describe('a leader that is killed while an owner hands its keys over', () => {
-  const kills = async (
-    scene: Scene,
-    managers: ManagersOnEtcd | ManagersOnQuorum,
-  ): Promise<void> => {
-    const book = await Notebook.open(scene, managers.addresses, SLOW, LONG_NOTE);
-    const [a] = book.owners as [Program];
-    a.signal('SIGTERM');
-    await book.isMoving(a);
-    const leader = await managers.leader();
-    leader.signal('SIGKILL');
-    await leader.ended;
-    expect(await a.ended).toEqual({ code: 0, signal: null });
-    await book.isWhole();
-  };
-
-  it(
-    'costs no note with Managers on etcd',
-    onScene(async (scene) => kills(scene, await ManagersOnEtcd.open(scene)), { needs: ['etcd'] }),
-  );
-
-  it(
-    'costs no note with Managers that keep their log among themselves',
-    onScene(async (scene) => kills(scene, await ManagersOnQuorum.open(scene))),
-  );
-});
-
-describe('a fault in the middle of a move', () => {
-  const slow = async (scene: Scene): Promise<readonly [Notebook, Program, Program, Program]> => {
-    const book = await Notebook.open(scene, await onFile(scene), SLOW, LONG_NOTE);
-    const [a, b, c] = book.owners as [Program, Program, Program];
-    a.signal('SIGTERM');
-    await book.isMoving(a);
-    return [book, a, b, c];
-  };
-
-  it(
-    'the source is killed: what it had not handed over is lost, and told',
-    onScene(async (scene) => {
-      const [book, a] = await slow(scene);
-      a.signal('SIGKILL');
-      await a.ended;
-      await book.accountedFor();
-    }),
-  );
-
-  it(
-    'a target is killed: its own notes are lost and told, and the source hands the rest to the owner that is left',
-    onScene(async (scene) => {
-      const [book, a, b] = await slow(scene);
-      b.signal('SIGKILL');
-      await b.ended;
       expect(await a.ended).toEqual({ code: 0, signal: null });
-      await book.accountedFor();
+      for (const key of scene.keys) expect([key, await visit(key)]).toEqual([key, visits + 1]);
+      const after = await Promise.all(scene.keys.map(find));
+      expect(before).toContain('a');
+      expect(after).not.toContain('a');
+      // Others keep what they had: placement is sticky.
+      for (const [at, name] of before.entries()) if (name !== 'a') expect(after[at]).toBe(name);
+      expect(lostKeys(lookup).size).toBe(lostBefore);
     }),
   );
+});
 
+describe('a server that is killed', () => {
   it(
-    'the source stands still past its lease: no key has two owners, and what is lost is told',
+    'takes its memory along, and look-ups are told which keys that is',
     onScene(async (scene) => {
-      const [book, a] = await slow(scene);
-      const beforeMs = scene.register.refused.length;
-      a.signal('SIGSTOP');
-      await until('all keys are held by owners that run', () =>
-        scene.keys.every((key) => scene.observer.holders(key).some((name) => name !== 'a'))
-          ? true
-          : undefined,
-      );
-      a.signal('SIGCONT');
-      await a.ended;
-      await book.accountedFor();
-      expect(beforeMs).toBe(0);
-    }),
-  );
-
-  it(
-    'a target stands still past its lease: no key has two owners, and what is lost is told',
-    onScene(async (scene) => {
-      const [book, a, b, c] = await slow(scene);
-      b.signal('SIGSTOP');
-      await until('all keys are held by the owner that is left', () =>
-        scene.observer.heldBy(c).length === scene.keys.length ? true : undefined,
-      );
-      b.signal('SIGCONT');
-      await a.ended;
-      await book.accountedFor();
+      const { lookup, servers, find, visit } = await rooms(scene);
+      for (const key of scene.keys) expect([key, await visit(key)]).toEqual([key, 1]);
+      const before = await Promise.all(scene.keys.map(find));
+      const ofA = scene.keys.filter((_, at) => before[at] === 'a');
+      await (servers.get('a') as Program).kill();
+      await toldOf(lookup, ofA);
+      for (const key of scene.keys) expect([key, await visit(key)]).toEqual([key, ofA.includes(key) ? 1 : 2]);
     }),
   );
 });

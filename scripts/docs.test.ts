@@ -16,6 +16,8 @@ import { SERVE_STATUS_OPTIONS } from '../leasehold/src/node/service/serve-status
 import { CALL_OPTIONS } from '../leasehold/src/pool/shell/lookup/call-owner.ts';
 import { POOL_OPTIONS } from '../leasehold/src/pool/shell/manager/configuration.ts';
 import { LEASED_MAP_OPTIONS } from '../leasehold/src/pool/shell/state/leased-map-options.ts';
+import { MOVES_OPTIONS } from '../leasehold/src/pool/shell/moves/moves-options.ts';
+import { DRAIN_OPTIONS } from '../leasehold/src/pool/shell/owner/drain.ts';
 import { JOIN_POOL_OPTIONS } from '../leasehold/src/pool/shell/owner/join-pool.ts';
 import { CONNECT_LOOKUP_OPTIONS } from '../leasehold/src/pool/shell/lookup/connect-lookup.ts';
 import { RECOVERY_OPTIONS } from '../leasehold/src/pool/shell/manager/recover.ts';
@@ -24,6 +26,9 @@ import { CONNECT_QUORUM_OPTIONS } from '../leasehold/src/quorum/shell/connect-qu
 import { START_REPLICA_OPTIONS } from '../leasehold/src/quorum/shell/start-replica.ts';
 import { JOIN_LIMITS_IN_GROUP_OPTIONS } from '../leasehold/src/ratelimit/shell/limits-in-group.ts';
 import { JOIN_LIMITS_ON_POOL_OPTIONS } from '../leasehold/src/ratelimit/shell/limits-on-pool.ts';
+import { DEFINE_OBJECT_OPTIONS } from '../leasehold/src/objects/core/define-object.ts';
+import { LOCAL_OBJECTS_OPTIONS } from '../leasehold/src/objects/shell/local-objects.ts';
+import { OBJECT_CALL_OPTIONS } from '../leasehold/src/objects/shell/remote-objects.ts';
 import { RATELIMIT_OPTIONS } from '../leasehold/src/ratelimit/shell/ratelimit.ts';
 import { SPREAD_OPTIONS } from '../leasehold/src/ratelimit/shell/spread/spread-options.ts';
 import { ETCD_OPTIONS, ETCD_STORE_OPTIONS } from '../leasehold/src/pool/shell/manager/etcd-options.ts';
@@ -182,6 +187,8 @@ describe('docs/options.md', () => {
   const shell = 'leasehold/src/pool/shell';
   it.each([
     ['joinPool', [[`${shell}/owner/join-pool.ts`, 'JoinPoolOptions']]],
+    ['moves of joinPool', [[`${shell}/moves/moves-options.ts`, 'MovesOptions']]],
+    ['owner.drain', [[`${shell}/owner/drain.ts`, 'DrainOptions']]],
     ['connectLookup', [[`${shell}/lookup/connect-lookup.ts`, 'ConnectLookupOptions']]],
     ['owner.leasedMap', [[`${shell}/state/leased-map-options.ts`, 'LeasedMapOptions']]],
     ['lookup.call', [[`${shell}/lookup/call-owner.ts`, 'LookupCallOptions']]],
@@ -248,6 +255,9 @@ describe('docs/options.md', () => {
       'joinLimits in a group',
       [['leasehold/src/ratelimit/shell/limits-in-group.ts', 'JoinLimitsInGroupOptions']],
     ],
+    ['defineObject', [['leasehold/src/objects/core/define-object.ts', 'ObjectDefinition']]],
+    ['localObjects', [['leasehold/src/objects/shell/local-objects.ts', 'LocalObjectsOptions']]],
+    ['A call of an object', [['leasehold/src/objects/core/define-object.ts', 'ObjectCallOptions']]],
   ] as const)('has every option of %s, and no other', (heading, interfaces) => {
     const handles = sourceAt('leasehold/src/runtime/handle.ts');
     const declared = interfaces.flatMap(([path, name]) => allOptionsOf(sourceAt(path), name, handles));
@@ -257,6 +267,8 @@ describe('docs/options.md', () => {
 
   it.each([
     ['joinPool', JOIN_POOL_OPTIONS],
+    ['moves of joinPool', MOVES_OPTIONS],
+    ['owner.drain', DRAIN_OPTIONS],
     ['connectLookup', CONNECT_LOOKUP_OPTIONS],
     ['owner.leasedMap', LEASED_MAP_OPTIONS],
     ['lookup.call', CALL_OPTIONS],
@@ -278,6 +290,9 @@ describe('docs/options.md', () => {
     ['joinGroup', JOIN_GROUP_OPTIONS],
     ['etcd of joinGroup', GROUP_ETCD_OPTIONS],
     ['connectGroup', CONNECT_GROUP_OPTIONS],
+    ['defineObject', DEFINE_OBJECT_OPTIONS],
+    ['localObjects', LOCAL_OBJECTS_OPTIONS],
+    ['A call of an object', OBJECT_CALL_OPTIONS],
   ] as const)(
     'has the default and the rule of each option of %s, as its table in the source has them',
     (heading, table) => {

@@ -1,6 +1,7 @@
 /**
  * `npm run fuzz`: bytes that no honest peer would send, through everything that reads bytes from a network:
- * frames and handshakes, the messages of the pool and of transfers between owners, of quorum, of membership and of rate limits, and the packets of flease. Each input is refused by an error that is meant for
+ * frames and handshakes, the messages of the pool and of transfers between owners, of quorum, of membership and of rate limits, the packets of flease,
+ * the plain data of objects, and tokens and the names of their certificates. Each input is refused by an error that is meant for
  * it, or understood and the same when written and read again; anything else ends the run with the seed and
  * the bytes. What a million of them leave in memory is bounded, and printed.
  */
@@ -57,6 +58,10 @@ await runCommand('npm run fuzz --', async () => {
   const membership = await import(await bundle('leasehold/src/membership/wire/fuzz.ts'));
   /** @type {{ fuzzRatelimit(inputs: number, seed: number): object }} */
   const ratelimit = await import(await bundle('leasehold/src/ratelimit/wire/fuzz.ts'));
+  /** @type {{ fuzzIdentities(inputs: number, seed: number): object }} */
+  const identities = await import(await bundle('leasehold/src/node/identity/fuzz-script.ts'));
+  /** @type {{ fuzzPlainData(inputs: number, seed: number): object }} */
+  const objects = await import(await bundle('leasehold/src/objects/wire/fuzz.ts'));
   const fuzzers = /** @type {const} */ ([
     ['frames', frames.fuzz],
     ['messages', messages.fuzzCodec],
@@ -65,6 +70,8 @@ await runCommand('npm run fuzz --', async () => {
     ['quorum', quorum.fuzzQuorum],
     ['membership', membership.fuzzMembership],
     ['ratelimit', ratelimit.fuzzRatelimit],
+    ['identities', identities.fuzzIdentities],
+    ['objects', objects.fuzzPlainData],
   ]);
 
   /** @type {Record<string, number>} */

@@ -10,6 +10,11 @@ declare module 'autocannon' {
   interface Runner {
     stop(): void;
   }
-  function autocannon(options: Options, ended: () => void): Runner;
+  interface Result {
+    /** Requests without an answer: the connection failed, or the answer did not come within 10 s. */
+    readonly errors: number;
+    readonly timeouts: number;
+  }
+  function autocannon(options: Options, ended: (error: unknown, result: Result) => void): Runner;
   export = autocannon;
 }

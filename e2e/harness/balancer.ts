@@ -10,6 +10,7 @@ import type { AddressInfo } from 'node:net';
 import { nowMs } from './time.ts';
 
 export interface Answered {
+  readonly askedMs: number;
   readonly atMs: number;
   readonly key: string;
   readonly status: number;
@@ -17,6 +18,8 @@ export interface Answered {
 
 export class Balancer implements AsyncDisposable {
   readonly answers: Answered[] = [];
+  /** Requests that wait for their answer. */
+  waiting = 0;
   /** The ports of the servers that take requests. */
   readonly ports: Set<number> = new Set();
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 64 });
@@ -24,7 +27,10 @@ export class Balancer implements AsyncDisposable {
   #next = 0;
 
   private constructor() {
-    this.#server = createServer((request, response) => this.#serve(request, response));
+    this.#server = createServer((request, response) => {
+      this.waiting += 1;
+      this.#serve(request, response, nowMs());
+    });
   }
 
   static async open(): Promise<Balancer> {
@@ -50,12 +56,12 @@ export class Balancer implements AsyncDisposable {
     await once(this.#server, 'close');
   }
 
-  #serve(request: IncomingMessage, response: ServerResponse, tries: number = 0): void {
+  #serve(request: IncomingMessage, response: ServerResponse, askedMs: number, tries: number = 0): void {
     const key = request.headers['x-api-key']?.toString() ?? '';
     const ports = [...this.ports];
     const port = ports[(this.#next += 1) % ports.length];
     if (port === undefined || tries > 8) {
-      this.#answer(response, key, 502);
+      this.#answer(response, { askedMs, key, status: 502 });
       return;
     }
     let isAnswered = false;
@@ -64,17 +70,18 @@ export class Balancer implements AsyncDisposable {
       (answer) => {
         isAnswered = true;
         answer.resume();
-        this.#answer(response, key, answer.statusCode ?? 0);
+        this.#answer(response, { askedMs, key, status: answer.statusCode ?? 0 });
       },
     );
     asked.on('error', () => {
-      if (!isAnswered) this.#serve(request, response, tries + 1);
+      if (!isAnswered) this.#serve(request, response, askedMs, tries + 1);
     });
   }
 
-  #answer(response: ServerResponse, key: string, status: number): void {
-    this.answers.push({ atMs: nowMs(), key, status });
-    response.statusCode = status;
+  #answer(response: ServerResponse, answer: Omit<Answered, 'atMs'>): void {
+    this.waiting -= 1;
+    this.answers.push({ ...answer, atMs: nowMs() });
+    response.statusCode = answer.status;
     response.end();
   }
 }

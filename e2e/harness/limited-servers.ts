@@ -3,6 +3,7 @@
 import { Agent, get } from 'node:http';
 import type { JoinGroupOptions } from 'leasehold/membership';
 import { watchStalls } from '../../leasehold/src/node/testing/undisturbed-time.ts';
+import { disturbedMs, mostAbove, type Stall } from './limit-promise.ts';
 import { Network } from './network.ts';
 import type { Program } from './program.ts';
 import { type Scene, SHORT } from './scene.ts';
@@ -12,8 +13,6 @@ export const LIMIT = 1_000;
 export const BURST = 100;
 /** Requests for each token. */
 const DEMAND = 1.5;
-/** Between the decision of a process and the line in which the process says so, on a busy machine. */
-const LATE_MS = 150;
 const NAMES = ['ada', 'ben', 'cyd', 'dot'] as const;
 const MANAGER = 'm';
 const GROUP_PORT = 7_700;
@@ -24,7 +23,7 @@ export class LimitedServers {
   readonly #scene: Scene;
   readonly #network: Network;
   /** Times in which the client, which runs in this process, waited for a processor. */
-  readonly #stalls: [fromMs: number, toMs: number][] = [];
+  readonly #stalls: Stall[] = [];
   #managers: readonly string[] = [];
 
   private constructor(scene: Scene, network: Network) {
@@ -87,12 +86,8 @@ export class LimitedServers {
   undisturbedMsSince(sinceMs: number): number {
     const told = this.programs.flatMap(({ events }) => events.filter(({ event }) => event === 'stalled'));
     const stalls = told.map((stall) => [stall['fromMs'] as number, stall['toMs'] as number] as const);
-    let [undisturbedMs, countedToMs] = [nowMs() - sinceMs, sinceMs];
-    for (const [fromMs, toMs] of [...stalls, ...this.#stalls].sort(([one], [other]) => one - other)) {
-      undisturbedMs -= Math.max(0, toMs - Math.max(fromMs, countedToMs));
-      countedToMs = Math.max(countedToMs, toMs);
-    }
-    return undisturbedMs;
+    const untilMs = nowMs();
+    return untilMs - sinceMs - disturbedMs([...stalls, ...this.#stalls], sinceMs, untilMs);
   }
 
   /**
@@ -100,18 +95,7 @@ export class LimitedServers {
    * in the interval. All processes have the same clock here.
    */
   mostAbovePromise(fromMs: number): number {
-    const events = [
-      ...this.admittedAt().map((atMs) => ({ atMs, isStart: false })),
-      // A server says a little later that it is the owner.
-      ...this.#instantsOf('owns').map((atMs) => ({ atMs: atMs - LATE_MS, isStart: true })),
-    ].filter(({ atMs }) => atMs >= fromMs);
-    let [level, lastMs, most] = [BURST, fromMs, 0];
-    for (const { atMs, isStart } of events.sort((one, other) => one.atMs - other.atMs)) {
-      level = Math.min(BURST, level + ((atMs - lastMs) * LIMIT) / 1_000) + (isStart ? BURST : -1);
-      lastMs = atMs;
-      most = Math.max(most, -level);
-    }
-    return most - (LIMIT * LATE_MS) / 1_000;
+    return mostAbove({ limit: LIMIT, burst: BURST }, this.admittedAt(), this.#instantsOf('owns'), fromMs);
   }
 
   /** Admitted in each second, for a failure. */

@@ -26,7 +26,7 @@ const { managers, group, name, limit, host = '127.0.0.1', watched } = told<Confi
 try {
   const shared = await joinLimits(
     group === undefined
-      ? { managers, name, listen: `${host}:0`, insecure: true, logger }
+      ? { managers, name, listen: `${host}:0`, insecure: host !== '127.0.0.1', logger }
       : { group: await joinGroup({ ...group, insecure: true, logger }) },
   );
   const limiter = ratelimit({ ...limit, shared });
@@ -43,7 +43,8 @@ try {
     if (isOwner() !== wasOwner) say((wasOwner = !wasOwner) ? 'owns' : 'disowns', { key: watched });
   }, LOOK_EVERY_MS);
   server.listen(0, host, () => {
-    say('ready', { pid: process.pid, port: (server.address() as AddressInfo).port });
+    const { port } = server.address() as AddressInfo;
+    say('ready', { pid: process.pid, port, address: shared.status().address });
   });
   obey({ isOwner: () => ({ isOwner: isOwner() }) });
 } catch (error) {

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connectLookup, connectQuorum, silent, startManager, startReplica } from 'leasehold';
 import { expect, it } from 'vitest';
+import { complaintsAbout } from '../../leasehold/src/node/testing/exposition.ts';
 import { AsyncDisposableStack } from '../../leasehold/src/runtime/async-disposable-stack.ts';
 import { freePort } from '../free-port.ts';
 import { type Server, startServer } from './server.ts';
@@ -74,5 +75,7 @@ it('three servers share keys, a leader, flags, a view and a limit, all by one li
   const text = JSON.stringify(status);
   for (const module of ['pool', 'flease', 'quorum', 'membership', 'ratelimit'])
     expect(text).toContain(`"module":"${module}"`);
+  const metrics = await (await fetch(`${servers[0]?.statusUrl}/metrics`)).text();
+  expect(complaintsAbout(metrics)).toEqual([]);
   for (const role of ['owner', 'lookup']) expect(text).toContain(`"role":"${role}"`);
 });

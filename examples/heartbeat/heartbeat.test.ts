@@ -7,6 +7,7 @@ import { silent } from '../../leasehold/src/runtime/logger.ts';
 import { wholePayload } from '../../leasehold/src/runtime/codec.ts';
 import { join, type JoinOptions } from './join.ts';
 import { playWorld } from './simulation.ts';
+import { complaintsAbout } from '../../leasehold/src/node/testing/exposition.ts';
 import { beat, codec } from './wire.ts';
 
 const LONG_MS = 30_000;
@@ -37,7 +38,9 @@ describe('the skeleton of a protocol', () => {
     expect(await (await ask('/v1/status')).json()).toMatchObject({
       handles: [{ module: 'heartbeat', name: 'a', alive: ['b'] }],
     });
-    expect(await (await ask('/metrics')).text()).toContain('\nheartbeat_alive 1\n');
+    const metrics = await (await ask('/metrics')).text();
+    expect(complaintsAbout(metrics)).toEqual([]);
+    expect(metrics).toContain('\nheartbeat_alive 1\n');
   });
 
   it('takes less than 300 lines', () => {

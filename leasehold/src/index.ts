@@ -38,19 +38,25 @@ export { metricsText } from './node/service/merged-metrics.ts';
 export type { ServeStatusOptions, StatusServer } from './node/service/serve-status.ts';
 export type {
   ConnectLookupOptions,
+  DrainOptions,
+  DrainProgress,
+  DrainResult,
   FoundOwner,
   GuardOptions,
   HeldKey,
   JoinPoolOptions,
   LeasedMap,
   LogPosition,
+  LookupStatus,
   Loss,
   ManagerAddresses,
+  OwnerStatus,
   PoolLookup,
   PoolOwner,
 } from './pool/index.ts';
 export type {
   ManagerConfiguration,
+  ManagerStatus,
   PoolConfiguration,
   PoolManager,
   StartManagerOptions,
@@ -79,7 +85,16 @@ export {
   StorageError,
   UnavailableError,
 } from './runtime/errors.ts';
-export type { CallOptions } from './runtime/handle.ts';
+export type {
+  BeginOptions,
+  CallOptions,
+  Event,
+  Handle,
+  Held,
+  Problem,
+  Status,
+  Tls,
+} from './runtime/handle.ts';
 export { type LogFacts, type Logger, silent } from './runtime/logger.ts';
 
 /** This process keeps state for keys of a pool. */

@@ -23,6 +23,7 @@ export { SignalEchoes } from './node/process/signal-echoes.ts';
 export * from './node/process/signals.ts';
 export { type Address, formatAddress, listenAddress } from './node/tcp/address.ts';
 export { AddressUnavailableError, PortInUseError } from './node/tcp/errors.ts';
+export { noToken, textsIn, TOKEN_FILE_VARIABLE, TOKEN_VARIABLE } from './node/mesh/tls-option.ts';
 export { isLoopback } from './node/tcp/binding.ts';
 export type {
   LookupsAnswer,
@@ -32,11 +33,14 @@ export type {
   PoolsAnswer,
   PoolSummary,
   RemovePoolAnswer,
+  RowAnswer,
   StatusAnswer,
   StepDownAnswer,
+  TableAnswer,
 } from './pool/shell/service/answers.ts';
 export type { Gap, LoggedEvent } from './pool/shell/service/event-log.ts';
 export type { ExplainAnswer, KeyAnswer } from './pool/shell/service/explain.ts';
+export type { MoveAnswer, MoverAnswer, MovesAnswer, OrderAnswer } from './pool/shell/service/moves-answer.ts';
 export { READERS } from './quorum/shell/readers-status.ts';
 export { printable, printableAll, printableJson } from './runtime/printable.ts';
 export { dateIn } from './node/date.ts';

@@ -20,4 +20,5 @@ export const protocols = {
   spread: 'leasehold/src/ratelimit/simulation/spread/index.ts',
   'ratelimit-group': 'leasehold/src/ratelimit/simulation/group/index.ts',
   membership: 'leasehold/src/membership/simulation/index.ts',
+  objects: 'leasehold/src/objects/simulation/index.ts',
 };

@@ -274,6 +274,20 @@ export const steps = [
     row: 'worlds',
   },
   {
+    name: 'sim-objects',
+    what: 'calls on objects in 200 hostile worlds',
+    commands: [[sim, 'objects', '--seeds', '200']],
+    sayLast: true,
+    row: 'worlds',
+  },
+  {
+    name: 'mutants-objects',
+    what: 'deliberate faults in calls on objects, each to be caught',
+    commands: [[sim, 'objects', '--mutants', '--recorded']],
+    sayLast: true,
+    row: 'worlds',
+  },
+  {
     name: 'sim-ratelimit',
     what: 'shared limits in 300 hostile worlds',
     commands: [[sim, 'ratelimit', '--seeds', '300']],

@@ -3,7 +3,7 @@
  *
  *     runtime ◄── node, sim
  *        ▲
- *        ├── etcd ◄── log ◄── pool, flease, quorum, membership, ratelimit
+ *        ├── etcd ◄── log ◄── pool, flease, quorum, membership, ratelimit, objects
  *        └──────────────────────┘
  *
  * so that a protocol can be read, tested and simulated without the next one. Only a Manager that keeps nothing is elected by
@@ -28,6 +28,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   quorum: ['runtime', 'log'],
   membership: ['runtime', 'etcd', 'log'],
   ratelimit: ['runtime', 'etcd', 'log', 'membership'],
+  objects: ['runtime', 'log'],
   // What `import 'leasehold'` opens.
   'index.ts': ['runtime', 'node', 'pool', 'flease', 'quorum', 'membership', 'ratelimit'],
   // What `import 'leasehold/security'` opens.

@@ -12,13 +12,18 @@ export interface StatusAnswer extends ManagerStatus, StatusHead {}
 
 export type {
   LookupsAnswer,
+  MoverAnswer,
+  MovesAnswer,
+  OrderAnswer,
   OwnerAnswer,
   OwnersAnswer,
   PoolAnswer,
   PoolsAnswer,
   PoolSummary,
   RemovePoolAnswer,
+  RowAnswer,
   StepDownAnswer,
+  TableAnswer,
   Gap,
   LoggedEvent,
   ExplainAnswer,

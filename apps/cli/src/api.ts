@@ -11,7 +11,7 @@ import type { Context } from './context.ts';
 import { UsageError } from './failure.ts';
 import { ConnectionClosedError, type HttpRequest, send, textOf } from './request.ts';
 import { handlesIn, MANAGER, type Respondent, STATUS_PATH, whoseHandles, whosePaths } from './respondents.ts';
-import { leaderTold, StandsByError } from './stands-by-error.ts';
+import { leaderTold, NotLeadingError } from './not-leading-error.ts';
 
 const DEFAULT_API = `http://127.0.0.1:${MANAGER.usualPort}`;
 const ANSWER_WITHIN_MS = 10_000;
@@ -169,7 +169,8 @@ export class HttpApi {
     }
     const other = 'routes' in error ? whosePaths(error.routes) : undefined;
     if (other !== undefined && other !== this.#respondent) return this.#foreign(other);
-    if (error.code === 'STANDS_BY') return new StandsByError(this.url, leaderTold(error));
+    if (status === 421 && error.code === 'NOT_LEADING')
+      return new NotLeadingError(this.url, leaderTold(error));
     return new ApiRefusedError({ ...error }, status);
   }
 
@@ -264,7 +265,7 @@ async function leaderAmong({ urls, calledAs }: SeveralManagers, signal: AbortSig
   throw foreign ?? unreachable(urls.join(', '), calledAs, MANAGER, failures[0]);
 }
 
-const mayBeElsewhere = (error: unknown): boolean => isUnreachable(error) || error instanceof StandsByError;
+const mayBeElsewhere = (error: unknown): boolean => isUnreachable(error) || error instanceof NotLeadingError;
 
 /** The path of something about a pool. */
 export const poolPath = (pool: string, rest = ''): string => `/v1/pool/${encodeURIComponent(pool)}${rest}`;

@@ -11,21 +11,23 @@ const ben = { incarnation: 'b1', name: 'ben', url: 'http://ben' };
 function told(...events: readonly object[]): readonly string[] {
   const teller = new EventTeller(createColors(false));
   return events.map((event) =>
-    teller.line({ id: 'e-1', atMs: 0, logPosition: 1, pool: 'p', ...event } as LoggedEvent).slice(10),
+    teller.line({ id: 'e-1', atMs: 0, position: 1, pool: 'p', ...event } as LoggedEvent).slice(10),
   );
 }
 
 describe('an event in one line', () => {
   it('says who came and went, and why', () => {
-    expect(told({ kind: 'joined', owner: ada }, { kind: 'left', owner: ada, why: 'certified' })).toEqual([
-      'p  ada joined, at http://one',
-      'p  ada is gone: its death was proved',
-    ]);
+    expect(
+      told({ kind: 'pool.joined', owner: ada }, { kind: 'pool.left', owner: ada, why: 'certified' }),
+    ).toEqual(['p  ada joined, at http://one', 'p  ada is gone: its death was proved']);
   });
 
   it('says what was lost and what moved', () => {
     expect(
-      told({ kind: 'lost', owner: ada, ...extent }, { kind: 'moved', from: ben, owner: ada, ...extent }),
+      told(
+        { kind: 'pool.lost', owner: ada, ...extent },
+        { kind: 'pool.moved', from: ben, owner: ada, ...extent },
+      ),
     ).toEqual([
       'p  lost: the state of keys of ada, 33.3 % in 2 ranges',
       'p  moved from ben to ada: 33.3 % in 2 ranges',
@@ -33,14 +35,17 @@ describe('an event in one line', () => {
   });
 
   it('does not call lost what an owner has given back itself', () => {
-    expect(told({ kind: 'lost', owner: ada, isPlanned: true, ...extent })).toEqual([
+    expect(told({ kind: 'pool.lost', owner: ada, isPlanned: true, ...extent })).toEqual([
       'p  given back by ada: 33.3 % in 2 ranges; look-ups are told that what was kept of them is gone',
     ]);
   });
 
   it('says who leads, and who says so', () => {
     const manager = { pool: undefined, manager: 'a', term: 7 };
-    const lines = told({ kind: 'elected', ...manager }, { kind: 'follows', ...manager, leader: 'b' });
+    const lines = told(
+      { kind: 'manager.elected', ...manager },
+      { kind: 'manager.follows', ...manager, leader: 'b' },
+    );
     expect(lines.map((line) => line.replace(/^undefined {2}/, ''))).toEqual([
       'Manager a leads, term 7',
       'Manager b leads, term 7, as far as a knows, which stands by',
@@ -58,13 +63,13 @@ describe('owners of one name', () => {
   it('are told apart by their addresses for as long as both are there', () => {
     expect(
       told(
-        { kind: 'joined', owner: ada },
-        { kind: 'joined', owner: again },
-        { kind: 'lost', owner: ada, ...extent },
-        { kind: 'granted', owner: again, ...extent },
-        { kind: 'left', owner: ada, why: 'expired' },
-        { kind: 'lost', owner: ada, ...extent },
-        { kind: 'granted', owner: again, ...extent },
+        { kind: 'pool.joined', owner: ada },
+        { kind: 'pool.joined', owner: again },
+        { kind: 'pool.lost', owner: ada, ...extent },
+        { kind: 'pool.granted', owner: again, ...extent },
+        { kind: 'pool.left', owner: ada, why: 'expired' },
+        { kind: 'pool.lost', owner: ada, ...extent },
+        { kind: 'pool.granted', owner: again, ...extent },
       ),
     ).toEqual([
       'p  ada joined, at http://one',
@@ -80,17 +85,19 @@ describe('owners of one name', () => {
   it('have nothing to do with each other if one left before the other came, or is in another pool', () => {
     expect(
       told(
-        { kind: 'joined', owner: ada },
-        { kind: 'left', owner: ada, why: 'left' },
-        { kind: 'joined', owner: again },
-        { kind: 'joined', owner: ada, pool: 'q' },
+        { kind: 'pool.joined', owner: ada },
+        { kind: 'pool.left', owner: ada, why: 'left' },
+        { kind: 'pool.joined', owner: again },
+        { kind: 'pool.joined', owner: ada, pool: 'q' },
       ).slice(2),
     ).toEqual(['p  ada joined, at http://two', 'q  ada joined, at http://one']);
   });
 
   it('are forgotten when events were missed, for then nobody knows who is there', () => {
     expect(
-      told({ kind: 'joined', owner: ada }, { kind: 'gap' }, { kind: 'joined', owner: again }).at(-1),
+      told({ kind: 'pool.joined', owner: ada }, { kind: 'gap' }, { kind: 'pool.joined', owner: again }).at(
+        -1,
+      ),
     ).toBe('p  ada joined, at http://two');
   });
 });

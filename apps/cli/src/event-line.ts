@@ -38,10 +38,10 @@ export class EventTeller {
 
   text(told: Told): string {
     const event = printableAll(told);
-    if (event.kind === 'joined' || event.kind === 'granted' || event.kind === 'moved') {
+    if (event.kind === 'pool.joined' || event.kind === 'pool.granted' || event.kind === 'pool.moved') {
       this.know(event.pool, event.owner);
     }
-    if (event.kind === 'left') this.#present.get(event.pool)?.delete(event.owner.incarnation);
+    if (event.kind === 'pool.left') this.#present.get(event.pool)?.delete(event.owner.incarnation);
     if (event.kind === 'gap') this.#present.clear();
     return this.#sentence(event);
   }
@@ -49,29 +49,29 @@ export class EventTeller {
   #sentence(event: Told): string {
     const colors = this.#colors;
     switch (event.kind) {
-      case 'joined':
+      case 'pool.joined':
         return colors.green(this.#joined(event.pool, event.owner));
-      case 'removed':
+      case 'pool.removed':
         return colors.yellow('the pool was removed; look-ups are told that everything in it is lost');
-      case 'left':
+      case 'pool.left':
         return colors.yellow(`${this.#who(event.pool, event.owner)} is gone: ${whyLeft(event.why)}`);
-      case 'lost': {
+      case 'pool.lost': {
         const whose = event.owner === null ? 'that nobody owned' : `of ${this.#who(event.pool, event.owner)}`;
         return event.isPlanned
           ? `given back ${whose.replace(/^of/, 'by')}: ${extent(event)}; look-ups are told that what was kept of them is gone`
           : colors.red(`lost: the state of keys ${whose}, ${extent(event)}`);
       }
-      case 'moved':
+      case 'pool.moved':
         return `moved from ${this.#who(event.pool, event.from)} to ${this.#who(event.pool, event.owner)}: ${extent(event)}`;
-      case 'granted':
+      case 'pool.granted':
         return `granted to ${this.#who(event.pool, event.owner)}: ${extent(event)}`;
-      case 'elected':
+      case 'manager.elected':
         return colors.green(`Manager ${event.manager} leads, term ${event.term}`);
-      case 'deposed':
+      case 'manager.deposed':
         return colors.yellow(`Manager ${event.manager} leads no more, term ${event.term}`);
-      case 'follows':
+      case 'manager.follows':
         return `Manager ${event.leader} leads, term ${event.term}, as far as ${event.manager} knows, which stands by`;
-      case 'halted':
+      case 'manager.halted':
         return colors.red(`Manager ${event.manager} has halted: ${event.why}`);
       case 'gap':
         return colors.yellow('some events before this one cannot be told any more');

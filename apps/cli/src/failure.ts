@@ -8,7 +8,7 @@
  *     3  nobody answered: no Manager there, no member of a group, or no replica in time
  *     4  there is an answer, and no such thing: no such pool, no such key
  *     5  this process is not allowed to: its token does not grant it, or is none
- *    75  not now; a later attempt may succeed: a lease was not acquired in time, a change of a cell is under way
+ *    75  not now; a later attempt may succeed: a lease was not acquired in time, a change of a cell is under way, the Manager does not lead
  *    76  the lease was lost while the command ran, which was therefore ended
  *
  * The last two are far from the codes of usual programs, so that a command that ran under a lease can be told from one
@@ -40,20 +40,34 @@ const BY_CODE: Readonly<Record<string, number>> = {
   INVALID_PARAMETER: EXIT.usage,
   USAGE: EXIT.usage,
   CONFIG_MISMATCH: EXIT.usage,
+  NO_TOKEN: EXIT.usage,
+  TOKEN_MALFORMED: EXIT.notAllowed,
   UNREACHABLE: EXIT.unreachable,
   MANAGERS_UNREACHABLE: EXIT.unreachable,
   TIMEOUT: EXIT.unreachable,
   UNKNOWN_POOL: EXIT.notFound,
+  UNKNOWN_OWNER: EXIT.notFound,
   NOT_FOUND: EXIT.notFound,
   NOT_ALLOWED: EXIT.notAllowed,
   TOKEN_EXPIRED: EXIT.notAllowed,
   TLS_REQUIRED: EXIT.notAllowed,
+  TLS_NOT_SPOKEN: EXIT.notAllowed,
   WRONG_CLUSTER: EXIT.notAllowed,
+  NOT_A_SERVER: EXIT.notAllowed,
+  ALONE: EXIT.notNow,
   BUSY: EXIT.notNow,
   CHANGE_PENDING: EXIT.notNow,
   DISK_FULL: EXIT.notNow,
+  ETCD_UNAVAILABLE: EXIT.notNow,
+  FULL: EXIT.notNow,
+  GROUP_NOT_HERE: EXIT.notNow,
   LEASE_HELD: EXIT.notNow,
+  NOT_A_MEMBER: EXIT.notNow,
+  NOT_LEADING: EXIT.notNow,
+  NOT_SERVED: EXIT.notNow,
   NO_MAJORITY: EXIT.notNow,
+  NO_VIEW: EXIT.notNow,
+  TOO_MANY_POOLS: EXIT.notNow,
   LEASE_LOST: EXIT.lost,
 };
 

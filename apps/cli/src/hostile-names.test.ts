@@ -89,14 +89,14 @@ describe('a hostile name', () => {
       return (kind: string) => teller.line({ kind, ...facts, ...manager } as never);
     });
     for (const kind of [
-      'joined',
-      'left',
-      'lost',
-      'moved',
-      'granted',
-      'elected',
-      'follows',
-      'halted',
+      'pool.joined',
+      'pool.left',
+      'pool.lost',
+      'pool.moved',
+      'pool.granted',
+      'manager.elected',
+      'manager.follows',
+      'manager.halted',
       HOSTILE,
     ]) {
       const line = plain?.(kind) ?? '';

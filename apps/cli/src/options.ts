@@ -51,12 +51,6 @@ function wholeNumber(text: string, least: number, most: number): number {
   throw new InvalidArgumentError(`It must be a whole number ${bound}.`);
 }
 
-export function seconds(text: string): number {
-  const value = /^\d+(?:\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
-  if (value > 0) return value;
-  throw new InvalidArgumentError('It must be a number of seconds, as 10 or 0.5.');
-}
-
 const MS_OF_UNIT: Readonly<Record<string, number>> = { ms: 1, s: 1_000, min: 60_000, h: 3_600_000 };
 
 /** `10s` in milliseconds. */

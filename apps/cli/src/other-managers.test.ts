@@ -20,7 +20,7 @@ const STATUS: StatusAnswer = {
   ...{
     history: 'h',
     term: 7,
-    logPosition: 12,
+    position: 12,
     leadsForMs: 1_500,
     waitsMs: null,
     isWriting: false,
@@ -173,7 +173,7 @@ describe('the status of a Manager', () => {
     const status: StatusAnswer = {
       ...STATUS,
       role: 'standby',
-      ...{ term: 9, logPosition: null, pools: null, owners: null, rows: null },
+      ...{ term: 9, position: null, pools: null, owners: null, rows: null },
       store,
       leader: { id: 'b', address: null },
     };

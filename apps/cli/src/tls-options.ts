@@ -1,8 +1,9 @@
 /** The flags by which a command speaks TLS: a token, or files of an own authority. */
 
-import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
-import type { Tls } from 'leasehold/internal';
+import { silent } from 'leasehold/manager';
+import { textsIn, type Tls, TOKEN_FILE_VARIABLE, TOKEN_VARIABLE } from 'leasehold/internal';
+import type { Context } from './context.ts';
 import { UsageError } from './failure.ts';
 
 export interface TlsFlags {
@@ -15,19 +16,23 @@ export interface TlsFlags {
 /** @param certificate what `--cert` is here */
 export const withTlsFlags = (command: Command, certificate: string): Command =>
   command
-    .option('--token-file <file>', 'the token of this process, made by token create; TLS')
+    .option(
+      '--token-file <file>',
+      `the token of this process, made by token create; TLS (default: ${TOKEN_FILE_VARIABLE}, or ${TOKEN_VARIABLE}, which is the token itself)`,
+    )
     .option('--ca <file>', 'certificates of an own authority; TLS without a token, with --cert and --key')
     .option('--cert <file>', certificate)
     .option('--key <file>', 'the private key of --cert');
 
-/** @throws {UsageError} */
+/** @throws {UsageError} @throws {InvalidArgumentError} if there is no token in the file */
 export function tlsOf({ tokenFile, ca, cert, key }: TlsFlags): Tls | undefined {
   const files = { ca, cert, key };
   const missing = Object.entries(files).filter(([, value]) => value === undefined);
   if (tokenFile !== undefined) {
     if (missing.length < 3)
       throw new UsageError('give --token-file, or --ca, --cert and --key, and not both');
-    return tokensIn(tokenFile);
+    textsIn('--token-file', { file: tokenFile }, silent); // Said here in the words of the command line.
+    return { file: tokenFile };
   }
   if (ca !== undefined && cert !== undefined && key !== undefined) return { ca, cert, key };
   if (missing.length === 3) return undefined;
@@ -36,16 +41,17 @@ export function tlsOf({ tokenFile, ca, cert, key }: TlsFlags): Tls | undefined {
   throw new UsageError(`TLS needs --ca, --cert and --key, and ${names} ${verb} missing`);
 }
 
-/** Several tokens, while a new root is brought in, are parted by commas. */
-function tokensIn(path: string): Tls {
-  let text: string;
-  try {
-    text = readFileSync(path, 'utf8');
-  } catch (error) {
-    const { code = 'unknown' } = error as NodeJS.ErrnoException;
-    throw new UsageError(`--token-file ${path} cannot be read: ${code}`);
-  }
-  if (text.trim() === '')
-    throw new UsageError(`--token-file ${path} is empty: leasehold token create makes a token`);
-  return text.split(',');
-}
+/** Whether the command speaks TLS, by its flags or by the environment. */
+export const hasTls = ({ environment }: Context, { tokenFile, ca }: TlsFlags): boolean =>
+  [tokenFile, ca, environment[TOKEN_FILE_VARIABLE], environment[TOKEN_VARIABLE]].some(Boolean);
+
+/**
+ * `--insecure` for the port of the protocol. HTTP is plain, also beside a token; so beside a token and `--http` the flag is about HTTP alone.
+ *
+ * @param http the value of `--http`
+ */
+export const insecureOf = (
+  context: Context,
+  flags: TlsFlags & { readonly insecure?: true },
+  http: string | false | undefined,
+): true | undefined => (typeof http === 'string' && hasTls(context, flags) ? undefined : flags.insecure);

@@ -19,7 +19,8 @@ export function showEvent(event: LoggedEvent | Gap): void {
   list.querySelector('.none')?.remove();
   const pool = 'pool' in event ? `${event.pool}: ` : '';
   const line = make('li');
-  const kind = event.kind === 'lost' && event.isPlanned ? 'given back' : event.kind;
+  const kind =
+    event.kind === 'pool.lost' && event.isPlanned ? 'given back' : event.kind.replace(/^\w+\./, '');
   line.dataset['kind'] = kind;
   line.append(
     make('time', '', event.atMs === 0 ? '' : clockTime(event.atMs)),

@@ -8,7 +8,7 @@ import { element, make } from './elements.ts';
 import { model } from './model.ts';
 import { clockTime, whyLeft } from './words.ts';
 
-type Left = LoggedEvent & { readonly kind: 'left' };
+type Left = LoggedEvent & { readonly kind: 'pool.left' };
 
 const SHOWN_FOR_MS = 5 * 60_000;
 
@@ -16,7 +16,7 @@ const SHOWN_FOR_MS = 5 * 60_000;
 const gone = new Map<string, Left>();
 
 export function rememberGone(event: LoggedEvent | Gap): void {
-  if (event.kind === 'left') gone.set(event.owner.incarnation, event);
+  if (event.kind === 'pool.left') gone.set(event.owner.incarnation, event);
 }
 
 /** The last that went first. */

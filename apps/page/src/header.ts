@@ -11,7 +11,7 @@ export function showManager(status: StatusAnswer): void {
     `Manager ${printable(status.id)}`,
     status.role,
     ...(status.term === null ? [] : [`term ${status.term}`]),
-    ...(status.logPosition === null ? [] : [`commit ${status.logPosition}`]),
+    ...(status.position === null ? [] : [`commit ${status.position}`]),
     counted(status.lookups, 'look-up'),
     `up ${uptime(status.uptimeSeconds)}`,
   ].join(' · ');

@@ -12,7 +12,7 @@ export async function explainKey(): Promise<void> {
   try {
     const found = await ask<ExplainAnswer>(poolPath(pool, `/explain?key=${encodeURIComponent(key)}`));
     if (key !== model.key || pool !== model.pool) return; // Somebody has asked something else meanwhile.
-    model.keyPosition = found.ringPosition;
+    model.keyPosition = found.hash;
     answer([ownerWords(found), ...found.sentences]);
     drawRing();
   } catch (error) {

@@ -7,7 +7,7 @@ export interface ShownTable {
   readonly pool: string;
   /** As the pool said when it was read; when that has changed, it is read again. */
   readonly changedAt: number;
-  readonly logPosition: number;
+  readonly position: number;
   readonly rows: readonly RowAnswer[];
   /** How many rows there are; more than were read if they are very many. */
   readonly rowCount: number;

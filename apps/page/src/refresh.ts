@@ -102,5 +102,5 @@ async function readTable({ name, changedAt }: PoolSummary): Promise<void> {
     rows.push(...page.rows);
     next = page.next;
   } while (next !== null && rows.length < MOST_ROWS);
-  model.table = { pool: name, changedAt, logPosition: page.logPosition, rows, rowCount: page.count };
+  model.table = { pool: name, changedAt, position: page.position, rows, rowCount: page.count };
 }

@@ -17,8 +17,8 @@ const RECENT = 200;
 const LOST_SHOWN_MS = 4_000;
 
 const KINDS: readonly (LoggedEvent | Gap)['kind'][] = [
-  ...(['joined', 'left', 'granted', 'moved', 'lost', 'removed'] as const),
-  ...(['elected', 'deposed', 'follows', 'halted', 'gap'] as const),
+  ...(['pool.joined', 'pool.left', 'pool.granted', 'pool.moved', 'pool.lost', 'pool.removed'] as const),
+  ...(['manager.elected', 'manager.deposed', 'manager.follows', 'manager.halted', 'gap'] as const),
 ];
 
 let stream: EventSource | undefined;
@@ -58,8 +58,8 @@ function listen(after: string): void {
       const event = JSON.parse(message.data) as LoggedEvent | Gap;
       showEvent(event);
       rememberGone(event);
-      if (event.kind === 'lost' && event.pool === model.pool && !event.isPlanned)
-        model.lostUntil.set(event.logPosition, performance.now() + LOST_SHOWN_MS);
+      if (event.kind === 'pool.lost' && event.pool === model.pool && !event.isPlanned)
+        model.lostUntil.set(event.position, performance.now() + LOST_SHOWN_MS);
       refreshSoon();
     });
   }

@@ -24,27 +24,27 @@ export function uptime(upSeconds: number): string {
 /** Without its kind, which is shown before it. */
 export function eventText(event: LoggedEvent | Gap): string {
   switch (event.kind) {
-    case 'joined':
+    case 'pool.joined':
       return `${event.owner.name} at ${event.owner.url}`;
-    case 'left':
+    case 'pool.left':
       return `${event.owner.name} ${whyLeft(event.why)}`;
-    case 'removed':
+    case 'pool.removed':
       return 'the pool was removed';
-    case 'granted':
+    case 'pool.granted':
       return `${event.owner.name} was given ${extent(event)}`;
-    case 'moved':
+    case 'pool.moved':
       return `${event.from.name} handed ${extent(event)} to ${event.owner.name}`;
-    case 'lost':
+    case 'pool.lost':
       return event.isPlanned
         ? `${event.owner?.name} gave back ${extent(event)}`
         : `${event.owner?.name ?? 'nobody'} had ${extent(event)}`;
-    case 'elected':
+    case 'manager.elected':
       return `${event.manager} leads in term ${event.term}`;
-    case 'deposed':
+    case 'manager.deposed':
       return `${event.manager} no longer leads in term ${event.term}`;
-    case 'follows':
+    case 'manager.follows':
       return `${event.leader} leads in term ${event.term}, as far as ${event.manager} knows`;
-    case 'halted':
+    case 'manager.halted':
       return `${event.manager}: ${event.why}`;
     case 'gap':
       return 'some events were missed';
@@ -55,7 +55,7 @@ const extent = ({ sharePercent, spans }: { sharePercent: number; spans: number }
   `${sharePercent} % of the ring in ${counted(spans, 'range')}`;
 
 /** How it is known that an owner is there no more. */
-export function whyLeft(why: (LoggedEvent & { kind: 'left' })['why']): string {
+export function whyLeft(why: (LoggedEvent & { kind: 'pool.left' })['why']): string {
   switch (why) {
     case 'left':
       return 'left in good order';

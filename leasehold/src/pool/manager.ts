@@ -10,12 +10,12 @@ export {
   UnavailableError,
 } from '../runtime/errors.ts';
 export { type LogFacts, type Logger, silent } from '../runtime/logger.ts';
-export type { LookupObservation, ManagerObservation, OwnerObservation } from './core/manager/observation.ts';
 export { PAPER_DURATIONS, type PoolDurations } from './core/options.ts';
 export type { ManagerConfiguration, PoolConfiguration } from './shell/manager/configuration.ts';
 export type { QuorumCell, QuorumStore } from './shell/manager/quorum-store.ts';
 export type { FleaseGroup, FleaseStore } from './shell/manager/flease-store.ts';
-export type { PoolManager } from './shell/manager/pool-manager.ts';
+export type { Order } from './shell/manager/order-owner.ts';
+export type { ManagerStatus, PoolManager } from './shell/manager/pool-manager.ts';
 export {
   type Counters,
   planRecovery,

@@ -81,7 +81,7 @@ describe('an error that is thrown on purpose', () => {
   it('has its facts as fields, and a sentence with the values in it', () => {
     const option = invalidOption('ttlMs', -1, 'it must be positive');
     expect(option.details).toEqual({ option: 'ttlMs', value: -1, rule: 'it must be positive' });
-    expect(brokenRule(option)).toEqual(option.details);
+    expect(brokenRule(option)).toEqual({ code: 'INVALID_OPTION', ...option.details });
     expect(brokenRule(invalidKey(7))).toBeUndefined();
     expect(invalidKey(7)).toMatchObject({ code: 'INVALID_KEY', details: { key: 7 } });
     expect(option.message).toBe('option ttlMs is -1, but it must be positive');

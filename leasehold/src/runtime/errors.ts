@@ -197,16 +197,23 @@ function textOf(value: unknown): string {
 }
 
 /** An option breaks a rule. To be thrown before anything has started. `details` has `option`, `value` and `rule`. */
-export function invalidOption(option: string, value: unknown, rule: string): InvalidArgumentError {
+export function invalidOption(
+  option: string,
+  value: unknown,
+  rule: string,
+  code: BrokenRule['code'] = 'INVALID_OPTION',
+): InvalidArgumentError {
   const text = textOf(value);
   const shown = withoutTokens(text);
   const details = { option, value: shown === text ? value : shown, rule };
-  return new InvalidArgumentError('INVALID_OPTION', `option ${option} is ${shown || 'empty'}, but ${rule}`, {
+  return new InvalidArgumentError(code, `option ${option} is ${shown || 'empty'}, but ${rule}`, {
     details,
   });
 }
 
 export interface BrokenRule {
+  /** `NO_TOKEN`: a port beyond this machine without encryption. */
+  readonly code: 'INVALID_OPTION' | 'NO_TOKEN';
   readonly option: string;
   readonly value: unknown;
   readonly rule: string;
@@ -214,9 +221,11 @@ export interface BrokenRule {
 
 /** For code that says the rule again, about an option of its own; undefined: another error. */
 export function brokenRule(error: unknown): BrokenRule | undefined {
-  if (!(error instanceof InvalidArgumentError) || error.code !== 'INVALID_OPTION') return undefined;
+  if (!(error instanceof InvalidArgumentError)) return undefined;
+  const { code } = error;
+  if (code !== 'INVALID_OPTION' && code !== 'NO_TOKEN') return undefined;
   const { option, value, rule } = error.details;
-  return { option: String(option), value, rule: String(rule) };
+  return { code, option: String(option), value, rule: String(rule) };
 }
 
 /**

@@ -31,17 +31,22 @@ export interface TlsFiles {
   readonly key: string;
 }
 
+/** A file with a token, as `leasehold token create --out` writes it. */
+export interface TokenFile {
+  readonly file: string;
+}
+
 /**
- * A token, or several while a new root is brought in (the first is shown, the roots of all are trusted); or certificates of an
- * own authority, of which every one may be everything.
+ * A token, or several while a new root is brought in (the first is shown, the roots of all are trusted); a file with these; or certificates of an
+ * own authority, of which every one may be everything. False: none, whatever the environment says.
  */
-export type Tls = string | readonly string[] | TlsFiles;
+export type Tls = string | readonly string[] | TokenFile | TlsFiles | false;
 
 /** How a handle is begun, whatever its module. */
 export interface BeginOptions extends CallOptions {
-  /** @default plain TCP */
+  /** @default the token of the environment; without one plain TCP */
   tls?: Tls | undefined;
-  /** Allows to listen elsewhere than on loopback without `tls`. @default false */
+  /** Allows to listen elsewhere than on loopback without `tls`; an error together with a token. @default false */
   insecure?: boolean | undefined;
   /** @default warnings and errors, on the standard error; `silent` for nothing */
   logger?: Logger | undefined;

@@ -44,6 +44,14 @@ export const whole = (least: number, most: number = Number.MAX_SAFE_INTEGER): Ki
     (value) => within(value, least, most) && Number.isSafeInteger(value),
   );
 
+export const wholes = (least: number): Kind<readonly number[]> =>
+  kind(
+    `whole numbers of at least ${numberWords(least)}`,
+    (value) =>
+      Array.isArray(value) && [...value].every((each) => Number.isSafeInteger(each) && each >= least),
+    `a list of whole numbers of at least ${numberWords(least)}`,
+  );
+
 /** 0 for any that is free. */
 export const port: Kind<number> = { ...whole(0, 65_535), rule: '' };
 
@@ -99,13 +107,12 @@ export const callback = <Value>(): Kind<Value> =>
 
 export const signal: Kind<AbortSignal> = kind('', (value) => value instanceof AbortSignal, 'an AbortSignal');
 
-const METHODS = ['debug', 'info', 'warn', 'error'] as const;
+/** An object with functions of these names, and perhaps more. */
+export const functions = <Value>(...names: readonly (keyof Value & string)[]): Kind<Value> =>
+  kind(
+    '',
+    (value) => names.every((each) => typeof (value as Partial<Value> | null)?.[each] === 'function'),
+    `an object with the functions ${names.slice(0, -1).join(', ')} and ${names.at(-1)}`,
+  );
 
-const logs = (value: unknown): boolean =>
-  METHODS.every((method) => typeof (value as Partial<Logger> | null)?.[method] === 'function');
-
-export const logger: Kind<Logger> = kind(
-  '',
-  logs,
-  'an object with the functions debug, info, warn and error',
-);
+export const logger: Kind<Logger> = functions<Logger>('debug', 'info', 'warn', 'error');

@@ -10,9 +10,9 @@ import { sayIfKilled } from '../killed.ts';
 import { createLogger } from '../logger.ts';
 import {
   jsonOption,
+  milliseconds,
   managersOption,
   port,
-  seconds,
   untilInputEndsOption,
   wholeNumberFrom,
   withExamples,
@@ -59,7 +59,7 @@ function demoCommand(context: Context): Command {
     )
     .option('--front-ends <count>', 'processes that users are connected to', wholeNumberFrom(1), 2)
     .option('--users <count>', 'users who are connected', wholeNumberFrom(1), 300)
-    .option('--for <seconds>', 'end by itself after so long', seconds)
+    .option('--for <time>', 'end by itself after so long', milliseconds)
     .option(
       '--port <port>',
       'of the first Manager; 0 for any that is free (default: 7400 if it is free)',
@@ -74,7 +74,7 @@ function demoCommand(context: Context): Command {
     ['demo', 'until Ctrl-C'],
     ['demo --owners 5 --users 2000', 'a larger one'],
     ['demo --managers 3', 'with three Managers and nothing else: kill one'],
-    ['demo --for 10 --json', 'for a program'],
+    ['demo --for 10s --json', 'for a program'],
     ['demo add-owner', 'in another terminal: one owner more'],
   ]);
 }

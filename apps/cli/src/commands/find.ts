@@ -36,8 +36,8 @@ export const keyLines = (answers: readonly KeyAnswer[]): readonly string[] => [
   ...waitingLines(answers.at(-1)?.waitsMs ?? null),
 ];
 
-function keyCells({ key, ringPosition, owner, number, waitsMs }: KeyAnswer): readonly (string | number)[] {
-  const name = key ?? ringPosition;
+function keyCells({ key, hash, owner, number, waitsMs }: KeyAnswer): readonly (string | number)[] {
+  const name = key ?? hash;
   if (waitsMs !== null) return [name, NOT_KNOWN_YET, '-', '-'];
   return owner === null ? [name, 'nobody', '-', '-'] : [name, owner.name, owner.url, number];
 }

@@ -49,12 +49,13 @@ import {
   withCellOptions,
   withStoreOptions,
 } from '../store-options.ts';
+import { hasTls, insecureOf, tlsOf, type TlsFlags, withTlsFlags } from '../tls-options.ts';
 import { recoverCommand } from './recover.ts';
 import { stepDownCommand } from './step-down.ts';
 
 const DEFAULT_DATA = './leasehold-data';
 
-interface ManagerOptions extends JsonOption, StoreOptions {
+interface ManagerOptions extends JsonOption, StoreOptions, TlsFlags {
   readonly listen: Address;
   readonly advertise?: string;
   readonly allowedHosts?: readonly string[];
@@ -113,7 +114,7 @@ function startCommand(context: Context): Command {
     '--allow-network-directory',
     'take a --data directory on a network file system, that only this machine ever uses',
   );
-  withCellOptions(withStoreOptions(command))
+  withTlsFlags(withCellOptions(withStoreOptions(command)), 'the certificate of this Manager')
     .addOption(
       new Option(
         '--listen <address>',
@@ -128,7 +129,7 @@ function startCommand(context: Context): Command {
     )
     .option(
       '--http <address>',
-      `the page, the API and the metrics, as 7401 or host:7401; 0 for any port that is free (default: ${STATUS_PORTS.manager} at the host of --listen)`,
+      `the page, the API and the metrics, as 7401 or host:7401; 0 for any port that is free (default: ${STATUS_PORTS.manager} at the host of --listen; with a token at 127.0.0.1, because HTTP is plain)`,
     )
     .option(
       '--allowed-hosts <names>',
@@ -138,7 +139,7 @@ function startCommand(context: Context): Command {
     .option('--no-http', 'no HTTP: no page, no API, no metrics')
     .option(
       '--insecure',
-      'allow listening beyond loopback, where any process that can connect can do everything',
+      'allow listening beyond loopback without TLS, where any process that can connect can do everything; beside a token: plain HTTP at --http',
     )
     .option('--limit <name=value>', 'a limit on unknown peers; may be repeated, see docs/options.md', limit)
     .option('--config <file>', 'pools and their settings, as JSON; watched, and applied when it changes')
@@ -155,12 +156,12 @@ function startCommand(context: Context): Command {
     ['manager start --data /var/lib/leasehold', 'somewhere else'],
     ['manager start --store etcd://10.0.0.1:2379,10.0.0.2:2379', 'one of several, of which one leads'],
     [
-      'manager start --store flease --name a --peers a=10.0.0.1:7500,b=10.0.0.2:7500,c=10.0.0.3:7500 --listen 10.0.0.1:7400 --insecure',
-      'one of three that keep nothing; here without TLS',
+      'manager start --store flease --name a --peers a=10.0.0.1:7500,b=10.0.0.2:7500,c=10.0.0.3:7500 --listen 10.0.0.1:7400 --token-file token',
+      'one of three that keep nothing',
     ],
     [
-      'manager start --store quorum --name a --peers a=10.0.0.1:7600,b=10.0.0.2:7600,c=10.0.0.3:7600 --listen 10.0.0.1:7400 --insecure',
-      'one of three that keep the log among themselves; here without TLS',
+      'manager start --store quorum --name a --peers a=10.0.0.1:7600,b=10.0.0.2:7600,c=10.0.0.3:7600 --listen 10.0.0.1:7400 --token-file token',
+      'one of three that keep the log among themselves',
     ],
     ['manager start --memory --first-start --listen 127.0.0.1:0 --http 0 --json', 'for a test'],
     ['manager start --limit candidates=500 --limit pools=10', 'tighter limits on unknown peers'],
@@ -177,10 +178,10 @@ async function manage(context: Context, options: ManagerOptions): Promise<void> 
   using input = options.untilInputEnds ? inputEnd() : undefined;
   const over = AbortSignal.any([interrupted, ...(input ? [input.signal] : [])]);
   const kept = keptIn(context, options);
-  const http = httpOf(options);
-  const places = placesOf(kept, options);
-  if (kept.in === 'flease') refuseOwnPorts(listensAt(kept.store), kept.store.flease, options);
-  if (kept.in === 'quorum') refuseOwnPorts(replicaAt(kept.store), kept.store.quorum, options);
+  const http = httpOf(context, options);
+  const places = placesOf(context, kept, options);
+  if (kept.in === 'flease') refuseOwnPorts(listensAt(kept.store), kept.store.flease, options, http);
+  if (kept.in === 'quorum') refuseOwnPorts(replicaAt(kept.store), kept.store.quorum, options, http);
   const logger = createLogger(context, { format: options.log ?? (options.json ? 'json' : undefined) });
   using file =
     options.config === undefined ? undefined : await openConfigurationFile(options.config, { logger });
@@ -191,7 +192,8 @@ async function manage(context: Context, options: ManagerOptions): Promise<void> 
     const starting = startManager({
       ...{ ...file?.first, logger, listen: formatAddress(options.listen), name: options.name, signal: over },
       store: storeIn(kept),
-      ...{ advertise: options.advertise, insecure: options.insecure, firstStart: options.firstStart },
+      ...{ tls: tlsOf(options), insecure: insecureOf(context, options, options.http) },
+      ...{ advertise: options.advertise, firstStart: options.firstStart },
       limits: options.limit,
     });
     const said = inFlags(inOptions(starting, places), MANAGER_FLAGS);
@@ -241,10 +243,10 @@ function refuseOwnPorts(
   address: string,
   { name, listen }: { readonly name: string; readonly listen?: string | undefined },
   options: ManagerOptions,
+  http: HttpPlace | undefined,
 ): void {
   const what = `${name} listens for the others (--${listen === undefined ? 'peers' : 'cell-listen'})`;
   const own = options.listen;
-  const http = httpOf(options);
   refuseOwnPort(address, what, [
     { ...own, said: `--listen ${formatAddress(own)}` },
     ...(http === undefined ? [] : [{ ...http, said: `--http ${http.port}` }]),
@@ -252,14 +254,16 @@ function refuseOwnPorts(
 }
 
 /** Where the page, the API and the metrics are; undefined: nowhere. @throws {UsageError} */
-function httpOf({ http, listen, allowedHosts, insecure }: ManagerOptions): HttpPlace | undefined {
+function httpOf(context: Context, options: ManagerOptions): HttpPlace | undefined {
+  const { http, listen, allowedHosts, insecure } = options;
   if (http === false) return undefined;
-  return { ...httpAddress(http ?? String(STATUS_PORTS.manager), listen.host), allowedHosts, insecure };
+  const ofPortAlone = hasTls(context, options) ? undefined : listen.host;
+  return { ...httpAddress(http ?? String(STATUS_PORTS.manager), ofPortAlone), allowedHosts, insecure };
 }
 
 /** Where the Manager listens, and which options say so. */
-function placesOf(kept: Kept, options: ManagerOptions): readonly Listening[] {
-  const http = httpOf(options);
+function placesOf(context: Context, kept: Kept, options: ManagerOptions): readonly Listening[] {
+  const http = httpOf(context, options);
   return [
     { address: formatAddress(options.listen), option: '--listen' },
     ...(http === undefined

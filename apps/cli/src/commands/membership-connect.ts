@@ -12,7 +12,7 @@ import { tlsOf, type TlsFlags, withTlsFlags } from '../tls-options.ts';
 
 interface ConnectOptions extends JsonOption, TlsFlags {
   readonly name?: string;
-  readonly servers?: string;
+  readonly at?: string;
   readonly group?: string;
   /** In milliseconds. */
   readonly lease?: number;
@@ -25,7 +25,7 @@ const SERVERS_VARIABLE = 'LEASEHOLD_MEMBERSHIP_SERVERS';
 const FLAGS: Flags = {
   durations: { leaseMs: '--lease' },
   others: {
-    ...{ name: '--name', servers: '--servers', group: '--group' },
+    ...{ name: '--name', servers: '--at', group: '--group' },
     ...{ 'tls.ca': '--ca', 'tls.cert': '--cert', 'tls.key': '--key' },
   },
   inRules: [],
@@ -38,14 +38,14 @@ export function membershipConnectCommand(context: Context): Command {
       'Be a client of one of the servers of a group, and of another one if that server fails, and print each view. Ctrl-C leaves the group. Never two processes at a time under one --name.',
     )
     .option('--name <name>', `the name of this client (default: ${NAME_VARIABLE})`)
-    .option('--servers <addresses>', `servers, as host:port,host:port (default: ${SERVERS_VARIABLE})`)
+    .option('--at <addresses>', `servers, as host:port,host:port (default: ${SERVERS_VARIABLE})`)
     .option('--group <name>', 'as at the servers (default: default)')
     .addOption(new Option('--lease <time>', 'as at the servers (default: 1500ms)').argParser(milliseconds))
     .addOption(logOption())
     .addOption(jsonOption('print views as lines of JSON'))
     .action((options: ConnectOptions) => inFlags(connect(context, options), FLAGS));
   return withExamples(command, context, [
-    ['membership connect --name x --servers 127.0.0.1:7700,127.0.0.1:7710', 'a client of one of the two'],
+    ['membership connect --name x --at 127.0.0.1:7700,127.0.0.1:7710', 'a client of one of the two'],
   ]);
 }
 
@@ -55,12 +55,12 @@ async function connect(context: Context, options: ConnectOptions): Promise<void>
   out.goOnUnread();
   const name = options.name ?? (environment[NAME_VARIABLE] || undefined);
   if (name === undefined) throw new UsageError(`which client is this? Give --name, or set ${NAME_VARIABLE}`);
-  const servers = (options.servers ?? environment[SERVERS_VARIABLE] ?? '')
+  const servers = (options.at ?? environment[SERVERS_VARIABLE] ?? '')
     .split(',')
     .map((word) => word.trim())
     .filter((word) => word !== '');
   if (servers.length === 0)
-    throw new UsageError(`which servers? Give --servers host:port,host:port, or set ${SERVERS_VARIABLE}`);
+    throw new UsageError(`which servers? Give --at host:port,host:port, or set ${SERVERS_VARIABLE}`);
   const logger = createLogger(context, { format: options.log ?? (options.json ? 'json' : undefined) });
   const say = (event: string, facts: Readonly<Record<string, unknown>>, line: string): void => {
     if (options.json) writeJson(out, { event, ...facts });

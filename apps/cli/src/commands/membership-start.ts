@@ -11,7 +11,7 @@ import { serveAt } from '../serve-http.ts';
 import { createLogger, type LogFormat } from '../logger.ts';
 import { jsonOption, logOption, milliseconds, wholeNumberFrom, withExamples } from '../options.ts';
 import { type JsonOption, writeJson, writeLines } from '../output.ts';
-import { tlsOf, type TlsFlags, withTlsFlags } from '../tls-options.ts';
+import { insecureOf, tlsOf, type TlsFlags, withTlsFlags } from '../tls-options.ts';
 
 interface StartOptions extends JsonOption, TlsFlags {
   readonly name?: string;
@@ -147,7 +147,7 @@ async function start(context: Context, options: StartOptions): Promise<void> {
   const { listen } = options;
   const http = httpOf(options, { name, peers: peers ?? {}, listen });
   const logger = createLogger(context, { format: options.log ?? (options.json ? 'json' : undefined) });
-  const { group: groupName, advertise, maxServers, insecure } = options;
+  const { group: groupName, advertise, maxServers } = options;
   const join: JoinGroupOptions = {
     ...{
       name,
@@ -156,7 +156,7 @@ async function start(context: Context, options: StartOptions): Promise<void> {
       etcd,
       advertise,
       maxServers,
-      insecure,
+      insecure: insecureOf(context, options, options.http),
       logger,
       leaseMs: options.lease,
       tls: tlsOf(options),

@@ -56,7 +56,7 @@ describe('servers of a group on the command line', { timeout: TIMEOUT_MS }, () =
       servers[1]?.stdout.includes('"from":"a","text":"hello"') ? true : undefined,
     );
     const refused = await run(['membership', 'send', 'hello', ...to, 'nobody', '--json']);
-    expect(refused.code).toBe(1);
+    expect(refused.code).toBe(75);
     expect(refused.stderr).toContain('NOT_A_MEMBER');
     const own = await run(['membership', 'send', 'hello', ...to, 'a']);
     expect(own.stderr).toContain('a cannot send to itself: the others are b');
@@ -68,7 +68,7 @@ describe('servers of a group on the command line', { timeout: TIMEOUT_MS }, () =
       'connect',
       '--name',
       'x',
-      '--servers',
+      '--at',
       addresses,
       '--lease',
       '3s',
@@ -88,19 +88,10 @@ describe('servers of a group on the command line', { timeout: TIMEOUT_MS }, () =
     );
     client.child.kill('SIGTERM');
     while (status.view?.clients.length !== 0) status = await statusOf(1);
-    const refused = await run([
-      'membership',
-      'connect',
-      '--name',
-      'a',
-      '--servers',
-      addresses,
-      '--lease',
-      '3s',
-    ]);
+    const refused = await run(['membership', 'connect', '--name', 'a', '--at', addresses, '--lease', '3s']);
     expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('NAME_IN_USE') });
-    const nowhere = await run(['membership', 'connect', '--name', 'a', '--servers', 'nowhere']);
-    expect(nowhere).toMatchObject({ code: 2, stderr: expect.stringContaining('--servers is nowhere') });
+    const nowhere = await run(['membership', 'connect', '--name', 'a', '--at', 'nowhere']);
+    expect(nowhere).toMatchObject({ code: 2, stderr: expect.stringContaining('--at is nowhere') });
   });
 
   it('say what is wrong with their options, in the words of the command line', async () => {

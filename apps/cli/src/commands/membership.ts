@@ -34,7 +34,7 @@ export function membershipCommand(context: Context): Command {
   }
   return withExamples(command, context, [
     ['membership start --name a --peers a=127.0.0.1:7700,b=127.0.0.1:7710', 'one of two servers'],
-    ['membership connect --name x --servers 127.0.0.1:7700,127.0.0.1:7710', 'a client of the two'],
+    ['membership connect --name x --at 127.0.0.1:7700,127.0.0.1:7710', 'a client of the two'],
     ['membership status', 'the view, and how each peer is reached'],
     ['membership send --to b hello', 'answers when b has it'],
   ]);

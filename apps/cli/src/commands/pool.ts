@@ -4,6 +4,7 @@ import { type AtOption, ManagerApi, poolPath } from '../api.ts';
 import type { Context } from '../context.ts';
 import { atOption, jsonOption, withExamples } from '../options.ts';
 import { type JsonOption, percent, show, table } from '../output.ts';
+import { orderCommands } from './drain.ts';
 import { explainCommand } from './explain.ts';
 import { findCommand } from './find.ts';
 import { poolStatusCommand } from './status.ts';
@@ -25,6 +26,7 @@ export function poolCommand(context: Context): Command {
     findCommand(context),
     explainCommand(context),
     poolWatchCommand(context),
+    ...orderCommands(context),
     removePoolCommand(context),
   ])
     command.addCommand(verb);

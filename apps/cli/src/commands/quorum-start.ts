@@ -10,7 +10,7 @@ import { createLogger, type LogFormat } from '../logger.ts';
 import { UsageError } from '../failure.ts';
 import { jsonOption, logOption, milliseconds, variablesOf, withExamples } from '../options.ts';
 import { type JsonOption, writeJson, writeLines } from '../output.ts';
-import { tlsOf, type TlsFlags, withTlsFlags } from '../tls-options.ts';
+import { insecureOf, tlsOf, type TlsFlags, withTlsFlags } from '../tls-options.ts';
 
 interface StartOptions extends JsonOption, TlsFlags {
   readonly name?: string;
@@ -110,13 +110,13 @@ async function start(context: Context, options: StartOptions): Promise<void> {
   out.goOnUnread();
   const logger = createLogger(context, { format: options.log ?? (options.json ? 'json' : undefined) });
   const { name, directory, peers, cell } = replicaOf(context, options);
-  const { listen, advertise, newcomer, readers, insecure, allowNetworkDirectory } = options;
+  const { listen, advertise, newcomer, readers, allowNetworkDirectory } = options;
   const http = httpOf(options, { name, peers, listen });
   const started = endsIfStuck(interrupted, logger);
   await using replica = await startReplica({
     ...{ name, directory, peers, cell, listen, advertise, newcomer, readers, logger },
     ...{
-      insecure,
+      insecure: insecureOf(context, options, options.http),
       allowNetworkDirectory,
       leaseMs: options.lease,
       electionMs: options.election,

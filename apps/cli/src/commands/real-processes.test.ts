@@ -123,7 +123,7 @@ describe('commands that ask a Manager', { timeout: TIMEOUT_MS }, () => {
     await people.until('saying that it watches', () => people.stderr.includes('Ctrl-C') || undefined);
     const found = program.json<{ kind: string; owner: { name: string } }>(
       'ben',
-      ({ kind }) => kind === 'left',
+      ({ kind }) => kind === 'pool.left',
     );
     let isOver = false;
     // The watcher does not say when watching began, so an owner joins and leaves until the watcher has seen that.

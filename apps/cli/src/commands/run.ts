@@ -3,19 +3,20 @@ import { supervise } from 'leasehold/supervisor';
 import type { Context } from '../context.ts';
 import { sayIfKilled } from '../killed.ts';
 import { createLogger, type LogFormat } from '../logger.ts';
-import { jsonOption, logOption, managersOption, seconds, withExamples } from '../options.ts';
+import { jsonOption, logOption, managersOption, milliseconds, withExamples } from '../options.ts';
 import type { JsonOption } from '../output.ts';
+import { tlsOf, type TlsFlags, withTlsFlags } from '../tls-options.ts';
 
-interface RunOptions extends JsonOption {
+interface RunOptions extends JsonOption, TlsFlags {
   readonly managers?: readonly string[];
-  /** In seconds. */
+  /** In milliseconds. */
   readonly certifyFor?: number;
   readonly log?: LogFormat;
   readonly verbose?: true;
 }
 
 export function runCommand(context: Context): Command {
-  const command = new Command('run')
+  const command = withTlsFlags(new Command('run'), 'the certificate of this supervisor')
     .summary('Start a server whose death is noticed at once')
     .description(
       'Start a server, and tell the Managers when it has died: its keys are then free in milliseconds, not when its lease has expired. Exits like the server: with its exit code, or with 128 and the number of the signal that killed it. It does not start it again; an init system does that. If this supervisor is killed, a server that has joined a pool gets a SIGTERM.',
@@ -26,9 +27,9 @@ export function runCommand(context: Context): Command {
     .passThroughOptions()
     .addOption(managersOption())
     .option(
-      '--certify-for <seconds>',
-      'how long to repeat the message if no Manager answers (default: 12; 3 at most if none was ever reached)',
-      seconds,
+      '--certify-for <time>',
+      'how long to repeat the message if no Manager answers (default: 12s; 3s at most if none was ever reached)',
+      milliseconds,
     )
     .option('--verbose', 'also log success')
     .addOption(logOption())
@@ -38,9 +39,11 @@ export function runCommand(context: Context): Command {
         format: options.log ?? (options.json ? 'json' : undefined),
         level: options.verbose || context.environment['LEASEHOLD_DEBUG'] ? undefined : 'warn',
       });
-      const { managers, certifyFor: certifyForSeconds } = options;
-      const certifyForMs = certifyForSeconds === undefined ? undefined : certifyForSeconds * 1_000;
-      const end = await supervise({ command: program, args, managers, certifyForMs, logger });
+      const { managers, certifyFor: certifyForMs } = options;
+      const end = await supervise({
+        ...{ command: program, args, managers, certifyForMs, logger },
+        tls: tlsOf(options),
+      });
       sayIfKilled(logger, program, end);
       context.exitCode = end.exitCode;
     });

@@ -17,9 +17,9 @@ describe('a Manager that stands by and keeps nothing', () => {
       await using manager = await served(keepingNothing());
       const { url } = manager;
       const { code, printed, complained } = await manager.run(...words);
-      expect([code, printed]).toEqual([1, '']);
+      expect([code, printed]).toEqual([75, '']);
       expect(complained).toBe(
-        `leasehold: the Manager at ${url} stands by, and knows neither pools nor owners; m2 leads, as far as it knows: ask that one, with --at (STANDS_BY)\n`,
+        `leasehold: the Manager at ${url} stands by, and knows neither pools nor owners; m2 leads, as far as it knows: ask that one, with --at (NOT_LEADING)\n`,
       );
     },
   );
@@ -31,7 +31,7 @@ describe('a Manager that stands by and keeps nothing', () => {
     const { complained } = await server.run('pool', 'list', '--json');
     expect(JSON.parse(complained)).toMatchObject({
       error: {
-        code: 'STANDS_BY',
+        code: 'NOT_LEADING',
         message: expect.stringMatching(/ask that one, with --at http:\/\/10\.0\.0\.2:7401$/),
         leader: { id: 'm2', address: null, http: 'http://10.0.0.2:7401' },
       },
@@ -44,7 +44,7 @@ describe('a Manager that stands by and keeps nothing', () => {
     await using server = await served(manager);
     const { complained } = await server.run('pool', 'list');
     expect(complained).toMatch(
-      /stands by, and knows neither pools nor owners, nor who leads \(STANDS_BY\)$/m,
+      /stands by, and knows neither pools nor owners, nor who leads \(NOT_LEADING\)$/m,
     );
   });
 });

@@ -116,8 +116,8 @@ const limitWords = (limited: StatusAnswer['limited']): string =>
 /** For values that only the log has, or the leader. */
 const NOT_KNOWN_HERE = 'not known here';
 
-const logWords = ({ logPosition, term }: StatusAnswer): string =>
-  logPosition === null ? `position ${NOT_KNOWN_HERE}` : `position ${logPosition}, term ${term}`;
+const logWords = ({ position, term }: StatusAnswer): string =>
+  position === null ? `position ${NOT_KNOWN_HERE}` : `position ${position}, term ${term}`;
 
 /** A leader that waits has let nobody in yet, but others may own all there is. */
 function ownerWords(owners: number | null, waitsMs: number | null): string {

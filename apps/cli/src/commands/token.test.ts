@@ -64,6 +64,23 @@ describe('leasehold token', { timeout: TIMEOUT_MS }, () => {
     expect(wide.stderr).toMatch(/Made root [0-9a-f]{16} of cluster/);
   });
 
+  it('signs and lists no token that it cannot write', async () => {
+    const file = await tokenFile('kept', 'viewer');
+    const before = [await readFile(file, 'utf8'), (await run(['token', 'list', '--root', ca])).stdout];
+    const again = await run(['token', 'create', 'viewer', '--root', ca, '--out', file]);
+    expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('is there already') });
+    const nowhere = join(home, 'no', 'where');
+    const lost = await run(['token', 'create', 'viewer', '--root', ca, '--out', nowhere]);
+    expect(lost).toMatchObject({ code: 2, stderr: expect.stringContaining('cannot be written: ENOENT') });
+    expect([await readFile(file, 'utf8'), (await run(['token', 'list', '--root', ca])).stdout]).toEqual(
+      before,
+    );
+    // Nor does a root that refuses leave an empty file.
+    const unmade = join(home, 'unmade');
+    await run(['token', 'create', 'viewer', '--root', join(home, 'none'), '--out', unmade]);
+    await expect(stat(unmade)).rejects.toMatchObject({ code: 'ENOENT' });
+  });
+
   it('exports files with which OpenSSL verifies the chain', async () => {
     const file = await tokenFile('exported', 'viewer');
     const directory = join(home, 'files');
@@ -142,6 +159,6 @@ describe('replicas with token files', { timeout: TIMEOUT_MS }, () => {
     const swapped = await run([...words, '--token-file', 'lh1.A-secret']);
     expect(swapped).toMatchObject({ code: 2, stderr: expect.not.stringContaining('secret') });
     const broken = await run([...words, '--token-file', cut]);
-    expect(broken).toMatchObject({ code: 1, stderr: expect.stringContaining('the token is not whole') });
+    expect(broken).toMatchObject({ code: 5, stderr: expect.stringContaining('the token is not whole') });
   });
 });

@@ -82,16 +82,16 @@ async function create(context: Context, written: string, flags: CreateFlags): Pr
   const nowMs = dateIn(0)?.getTime() ?? 0;
   const endS = flags.days === undefined ? undefined : Math.floor((nowMs + flags.days * DAY_MS) / 1_000);
   const request = { grants, hosts, endS, nowMs };
-  const issued = await issueToken(ca, request).catch(async (error: unknown) => {
-    const isMissing = error instanceof RefusedError && error.code === 'ROOT_MISSING';
-    // A narrow token below a new root would fit no other token: then the directory is probably the wrong one.
-    if (!isMissing || written !== EVERYTHING) throw error;
-    const root = await createRoot(ca);
-    writeLines(err, [`Made root ${root.id} of cluster ${root.cluster}, in ${root.directory}`]);
-    return issueToken(ca, request);
-  });
-  const { text, token } = issued;
-  if (flags.out !== undefined) await writeSecret(flags.out, `${text}\n`);
+  const issue = (): Promise<Issued> =>
+    issueToken(ca, request).catch(async (error: unknown) => {
+      const isMissing = error instanceof RefusedError && error.code === 'ROOT_MISSING';
+      // A narrow token below a new root would fit no other token: then the directory is probably the wrong one.
+      if (!isMissing || written !== EVERYTHING) throw error;
+      const root = await createRoot(ca);
+      writeLines(err, [`Made root ${root.id} of cluster ${root.cluster}, in ${root.directory}`]);
+      return issueToken(ca, request);
+    });
+  const { text, token } = flags.out === undefined ? await issue() : await issuedInto(flags.out, issue);
   if (flags.json) {
     writeJson(out, {
       ...factsOf(token),
@@ -99,6 +99,24 @@ async function create(context: Context, written: string, flags: CreateFlags): Pr
     });
   } else if (flags.out === undefined) writeLines(out, [text]);
   else writeLines(out, [`Token ${token.id} (${token.grantsText}), in ${flags.out}`]);
+}
+
+type Issued = Awaited<ReturnType<typeof issueToken>>;
+
+/** The file is there before the token is signed and listed. @throws {UsageError} if it cannot be written */
+async function issuedInto(path: string, issue: () => Promise<Issued>): Promise<Issued> {
+  let issued: Issued | undefined;
+  const write = async (): Promise<string> => {
+    issued = await issue();
+    return `${issued.text}\n`;
+  };
+  try {
+    await writeSecret(path, write);
+  } catch (error) {
+    const { path: at, code = 'unknown' } = error as NodeJS.ErrnoException;
+    throw at === path ? new UsageError(`--out ${path} cannot be written: ${code}`) : error;
+  }
+  return issued as unknown as Issued;
 }
 
 /** All of a token but its secrets. */
@@ -183,9 +201,9 @@ function exportCommand(context: Context): Command {
         throw new UsageError(`${directory} cannot be made: ${code}; name a directory that is not there yet`);
       }
       const { cert, key } = token.vouch();
-      await writeSecret(join(directory, 'ca.pem'), token.anchor);
-      await writeSecret(join(directory, 'cert.pem'), cert);
-      await writeSecret(join(directory, 'key.pem'), key);
+      await writeSecret(join(directory, 'ca.pem'), () => token.anchor);
+      await writeSecret(join(directory, 'cert.pem'), () => cert);
+      await writeSecret(join(directory, 'key.pem'), () => key);
       writeLines(context.out, [`Certificates of token ${token.id} are in ${directory}`]);
     });
   return withExamples(command, context, [['token export files --token-file token', '']]);

@@ -37,7 +37,7 @@ async function breaking(event: object) {
 describe('a program that watches', { timeout: TIMEOUT_MS }, () => {
   it.each([
     ['a member', ['flease', 'watch', 'backup', '--at'], { resource: 'backup', holder: null }],
-    ['a Manager', ['watch', '--at'], { kind: 'elected' }],
+    ['a Manager', ['watch', '--at'], { kind: 'manager.elected' }],
   ])('is told that the connection to %s is lost, and that it is back', async (_, words, event) => {
     await using served = await breaking(event);
     await using watching = await start([...words, served.address, '--json']);

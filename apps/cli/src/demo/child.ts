@@ -34,8 +34,8 @@ export class DemoChild {
 
   constructor({ name, command, args, onLine, onComplaint, onGone }: ChildSettings) {
     this.name = name;
-    // The demo has a Manager of its own, wherever other Managers keep their logs.
-    const { LEASEHOLD_STORE: _, ...env } = process.env;
+    // The demo has a Manager of its own, wherever other Managers keep their logs, and stays on loopback without a token.
+    const { LEASEHOLD_STORE: _, LEASEHOLD_TOKEN: _token, LEASEHOLD_TOKEN_FILE: _file, ...env } = process.env;
     const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'pipe'], detached: true, env });
     this.#child = child;
     this.pid = child.pid ?? 0;

@@ -62,7 +62,7 @@ async function expectNothingLeft(demo: Started): Promise<void> {
 
 describe('the demo', { timeout: TIMEOUT_MS }, () => {
   it('ends by itself when it was told to, and leaves nothing behind', async () => {
-    await using playing = await demo('--for', '6');
+    await using playing = await demo('--for', '6s');
     expect(await playing.ended).toBe(0);
     const end = statesOf(playing).at(-1);
     expect(end).toMatchObject({ kind: 'end', reads: { wrongNow: 0 } });

@@ -99,6 +99,7 @@ export async function runFrontEnd(
 ): Promise<void> {
   const frontEnd = new FrontEnd();
   await using lookup = await connectLookup({
+    tls: false,
     ...{ managers, pool: POOL },
     onLoss: (loss) => frontEnd.onLoss(loss),
     logger: createLogger(context, { level: 'warn' }),

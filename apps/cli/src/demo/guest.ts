@@ -35,6 +35,7 @@ export async function runGuest(context: Context, { name, managers }: GuestOption
   await using _ = await findDemo(context, managers, () => over.abort());
   const list = managers === undefined ? [] : ['--managers', managers.join(',')];
   return await supervise({
+    tls: false,
     ...selfCommand(['demo-owner', '--name', name, ...list]),
     ...{ managers, logger, certifyForMs: CERTIFY_FOR_MS },
     onChild: ({ pid }) => {
@@ -54,6 +55,7 @@ async function findDemo(
   const isGone = (why: LossReason): boolean => why === 'cut-off' || why === 'history-changed';
   try {
     return await connectLookup({
+      tls: false,
       ...{ managers, pool: POOL, timeoutMs: ANSWERS_WITHIN_MS, logger: silent },
       ...{ syncEveryMs: ASK_EVERY_MS, staleAfterMs: GONE_AFTER_MS },
       onLoss: ({ why }) => (isGone(why) ? onGone() : undefined),

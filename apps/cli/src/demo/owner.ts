@@ -95,6 +95,7 @@ export async function runOwner(
   };
   try {
     const owner = await joinPool({
+      tls: false,
       ...{ managers, pool: POOL, name, url: server.url, load: requestsPerSecond },
       logger: createLogger(context, { level: 'warn' }),
     });

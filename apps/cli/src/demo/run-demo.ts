@@ -17,7 +17,7 @@ export interface DemoOptions extends JsonOption {
   readonly managers: number;
   readonly frontEnds: number;
   readonly users: number;
-  /** In seconds. */
+  /** In milliseconds. */
   readonly for?: number;
   readonly port?: number;
   readonly httpPort?: number;
@@ -60,8 +60,8 @@ export async function runDemo(context: Context, options: DemoOptions): Promise<v
 }
 
 async function show(scene: Scene, screen: Screen, options: DemoOptions, signal: AbortSignal): Promise<void> {
-  const { for: forSeconds = Number.POSITIVE_INFINITY } = options;
-  const endAt = performance.now() + forSeconds * 1_000;
+  const { for: forMs = Number.POSITIVE_INFINITY } = options;
+  const endAt = performance.now() + forMs;
   const over = AbortSignal.any([signal, scene.failure]);
   for (let now = performance.now(); now < endAt && !over.aborted; now = performance.now()) {
     screen.draw(stateOf(scene));

@@ -249,7 +249,7 @@ export class Scene implements AsyncDisposable {
       address,
       '--until-input-ends',
     ]);
-    const run = ['run', '--managers', address, '--certify-for', '3', '--', command, ...args];
+    const run = ['run', '--managers', address, '--certify-for', '3s', '--', command, ...args];
     owner.child = this.#startPlayer(owner, selfCommand(run), () => this.#startOwner(owner));
   }
 
@@ -324,7 +324,7 @@ export class Scene implements AsyncDisposable {
   async #follow(api: ManagerApi, signal: AbortSignal): Promise<void> {
     try {
       for await (const event of followEvents({ api, signal })) {
-        const isSettingUp = 'logPosition' in event && !this.#isAfterSettingUp(event.logPosition);
+        const isSettingUp = 'position' in event && !this.#isAfterSettingUp(event.position);
         this.options.onNews({ kind: 'event', event, isSettingUp, atMs: event.atMs });
       }
     } catch (error) {
@@ -366,8 +366,8 @@ export class Scene implements AsyncDisposable {
     this.#note('The keys are shared out; nobody was connected, so nothing was lost.');
   }
 
-  #isAfterSettingUp(logPosition: number): boolean {
-    return this.#sharedOutAt !== undefined && logPosition > this.#sharedOutAt;
+  #isAfterSettingUp(position: number): boolean {
+    return this.#sharedOutAt !== undefined && position > this.#sharedOutAt;
   }
 
   #frontEndUrls(): readonly string[] {

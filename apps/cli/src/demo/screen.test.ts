@@ -38,7 +38,7 @@ const drawn = (linesMax: number, change: Partial<DemoState> = {}): readonly stri
 
 const event = (kind: string, more: object = {}): LoggedEvent =>
   ({
-    ...{ id: 'e-1', atMs: 0, logPosition: 1, kind, pool: 'presence', ...more },
+    ...{ id: 'e-1', atMs: 0, position: 1, kind, pool: 'presence', ...more },
     owner: { incarnation: 'a1', name: 'ada', url: 'http://ada' },
   }) as LoggedEvent;
 
@@ -115,11 +115,11 @@ describe('the demo without a terminal', () => {
       const news: News = { kind: 'event', event: logged, isSettingUp, atMs: 0 };
       screen.news(news);
     };
-    tell(event('joined'), true);
-    tell(event('lost', extent), true);
-    tell(event('granted', extent), true);
+    tell(event('pool.joined'), true);
+    tell(event('pool.lost', extent), true);
+    tell(event('pool.granted', extent), true);
     expect(context.printed()).toMatch(/^\S+ ada joined, at http:\/\/ada\n$/);
-    tell(event('lost', extent), false);
+    tell(event('pool.lost', extent), false);
     expect(context.printed()).toContain('lost: the state of keys of ada');
   });
 });

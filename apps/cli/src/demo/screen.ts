@@ -99,7 +99,13 @@ class Newsreader {
   }
 }
 
-const SETTING_UP: ReadonlySet<string> = new Set(['joined', 'left', 'elected', 'deposed', 'halted']);
+const SETTING_UP: ReadonlySet<string> = new Set([
+  'pool.joined',
+  'pool.left',
+  'manager.elected',
+  'manager.deposed',
+  'manager.halted',
+]);
 
 /** Drawings come a second apart, some a little early; every other one is a line. */
 const PLAIN_EVERY_MS = 1_900;

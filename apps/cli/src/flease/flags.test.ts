@@ -57,7 +57,7 @@ describe('an option that makes no sense', () => {
     [
       'a place to listen',
       { listen: '0.0.0.0:7500' },
-      '--cell-listen is 0.0.0.0:7500, but everybody who can connect there could take part; listen on 127.0.0.1, give tls (--store-ca, --store-cert, --store-key), or',
+      '--cell-listen is 0.0.0.0:7500, but everybody who can connect there could take part: give a token (LEASEHOLD_TOKEN_FILE, tls, --token-file; leasehold token create makes one), listen on 127.0.0.1, or say --insecure if',
     ],
   ])('is said by the flag of a Manager: %s', async (_, group, complaint) => {
     const store = { flease: { name: 'ada', peers: PEERS, ...group } };
@@ -78,7 +78,7 @@ describe('an option that makes no sense', () => {
     [
       'where it listens',
       { listen: '0.0.0.0:0' },
-      '--listen is 0.0.0.0, but everybody who can connect there could do everything; listen on 127.0.0.1, or say --insecure if the network',
+      '--listen is 0.0.0.0, but everybody who can connect there could take part: give a token (LEASEHOLD_TOKEN_FILE',
     ],
     ['an address for others', { advertise: 'here' }, '--advertise is here, but'],
   ])('is said by the flag of a Manager, whatever it keeps its log in: %s', async (_, options, complaint) => {

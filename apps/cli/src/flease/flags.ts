@@ -64,7 +64,6 @@ export const MANAGER_FLAGS: Flags = {
   inRules: [
     [/\bleaseMs\b/g, 'leaderLeaseMs'],
     [/\bclockSkewMs\b/g, '--clock-skew'],
-    [/--(?=ca\b|cert\b|key\b)/g, '--store-'],
     [/\bsay insecure: true \(--insecure\)/g, 'say --insecure'],
     [/\bwhere peersBefore is given\b/g, 'where --peers-before is given'],
   ],

@@ -5,12 +5,12 @@
 
 import { type Command, Option } from 'commander';
 import type { JoinFleaseOptions, Peers } from 'leasehold/flease';
-import { isLoopback } from 'leasehold/internal';
+import { isLoopback, noToken } from 'leasehold/internal';
 import type { Context } from '../context.ts';
 import { UsageError } from '../failure.ts';
 import { milliseconds, wholeNumberFrom } from '../options.ts';
 import { httpAddress, type HttpPlace } from '../serve-http.ts';
-import { tlsOf, type TlsFlags, withTlsFlags } from '../tls-options.ts';
+import { insecureOf, tlsOf, type TlsFlags, withTlsFlags } from '../tls-options.ts';
 import { refuseOwnPort } from './own-ports.ts';
 
 const PEERS_VARIABLE = 'LEASEHOLD_FLEASE_PEERS';
@@ -73,7 +73,8 @@ export const withMemberOptions = (command: Command): Command =>
     );
 
 /** @throws {UsageError} */
-export function joinOptionsOf({ environment }: Context, options: MemberOptions): JoinFleaseOptions {
+export function joinOptionsOf(context: Context, options: MemberOptions): JoinFleaseOptions {
+  const { environment } = context;
   const peers = options.peers ?? (environment[PEERS_VARIABLE] || undefined);
   const name = options.name ?? (environment[NAME_VARIABLE] || undefined);
   if (peers === undefined) {
@@ -95,8 +96,8 @@ export function joinOptionsOf({ environment }: Context, options: MemberOptions):
     peersVersion: options.peersVersion,
     peersBefore:
       options.peersBefore === undefined ? undefined : peersOf('--peers-before', options.peersBefore),
-    ...{ leaseMs: options.lease, clockSkewMs: options.clockSkew, insecure: options.insecure },
-    tls: tlsOf(options),
+    ...{ leaseMs: options.lease, clockSkewMs: options.clockSkew },
+    ...{ tls: tlsOf(options), insecure: insecureOf(context, options, options.http) },
   };
 }
 
@@ -135,9 +136,7 @@ export function httpOf(
   if (http === undefined || http === false) return undefined;
   const place = httpAddress(http);
   if (insecure !== true && !isLoopback(place.host)) {
-    throw new UsageError(
-      `--http is ${http}, but everybody who can connect there could read what is held; listen on 127.0.0.1, or say --insecure if the network keeps others away`,
-    );
+    throw noToken('--http', http, 'http');
   }
   const what = `${name} listens for the others (${listen === undefined ? '--peers' : '--listen'})`;
   refuseOwnPort(listen ?? peers[name], what, [{ ...place, said: `--http ${http}` }]);

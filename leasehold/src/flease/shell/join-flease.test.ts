@@ -108,7 +108,7 @@ describe('joining a group', { timeout: LONG_MS }, () => {
     await expect(joinFlease({ name: 'a', peers, insecure: true, logger })).rejects.toThrow('cannot listen');
     const warnings = logger.lines.filter(({ level }) => level === 'warn');
     expect(warnings).toMatchObject([
-      { message: expect.stringContaining('listens beyond loopback without TLS'), listen: '192.0.2.1:7500' },
+      { message: expect.stringContaining('listens beyond loopback in plaintext'), listen: '192.0.2.1:7500' },
     ]);
   });
 

@@ -10,13 +10,11 @@
 import { randomId } from '../../node/id.ts';
 import { openMesh } from '../../node/mesh/mesh.ts';
 import { nodeRuntime } from '../../node/runtime.ts';
-import { formatAddress } from '../../node/tcp/address.ts';
-import { isLoopback } from '../../node/tcp/binding.ts';
 import { PortInUseError } from '../../node/tcp/errors.ts';
 import type { BeginOptions, ListenOptions } from '../../runtime/handle.ts';
 import { unlessAborted } from '../../runtime/on-abort.ts';
 import { waitWithin } from '../../runtime/wait-within.ts';
-import { checkProtected, secureSocketsOf } from '../../node/mesh/tls-option.ts';
+import { checkProtected, secureSocketsOf, TLS_ROW } from '../../node/mesh/tls-option.ts';
 import { atEndOfTurn } from '../../node/turn.ts';
 import { warnings } from '../../node/process/warnings.ts';
 import { invalidOption } from '../../runtime/errors.ts';
@@ -67,7 +65,7 @@ export interface JoinFleaseOptions extends FleaseDurations, BeginOptions, Listen
    * an own authority, `{ ca, cert, key }`, each a path or the text of such a file: every peer with a certificate of `ca` may be any member; `cert` must name the
    * address that the others dial. At every member.
    *
-   * @default plain TCP
+   * @default the token of the environment; without one plain TCP
    */
   tls?: BeginOptions['tls'];
 
@@ -96,7 +94,7 @@ export const JOIN_FLEASE_OPTIONS: OptionTable<
   peersBefore: optional(is.anything()),
   listen: optional(is.anything(), 'its own address in `peers`'),
   advertise: optional(is.string, 'its own address in `peers`'),
-  tls: optional(is.anything(), 'plain TCP'),
+  tls: TLS_ROW,
   insecure: or(false, is.flag),
   timeoutMs: optional(is.timeLimit, 'no limit'),
   signal: optional(is.signal),
@@ -149,6 +147,7 @@ export async function joinCell(options: JoinFleaseOptions, takeoverMs: number): 
     name,
     cell,
     advertise,
+    tls,
     insecure,
     logger,
     peersVersion: number,
@@ -185,10 +184,8 @@ export async function joinCell(options: JoinFleaseOptions, takeoverMs: number): 
     onBackwards: (ms) =>
       logger.error('the monotonic clock went back; it stands still until it has caught up', { ms }),
   });
-  const secure = secureSocketsOf(options.tls, runtime.wallMs());
-  checkProtected('listen', options.listen ?? own, listen.host, secure, insecure);
-  if (secure === undefined && !isLoopback(listen.host))
-    logger.warn(NOT_PROTECTED, { listen: formatAddress(listen) });
+  const secure = secureSocketsOf({ tls, insecure, logger }, runtime.wallMs());
+  checkProtected('listen', options.listen ?? own, listen.host, secure, { insecure, logger });
   const incarnation = 1 + Number.parseInt(randomId(INCARNATION_BYTES), 16);
   let member: FleaseMember | undefined;
   const hear = inOwnName(logger, (packet) => member?.receive(packet));
@@ -253,10 +250,6 @@ const takenFrom = (name: string, { host, port, cause }: PortInUseError): PortInU
     { cause },
     `another process may be ${name} already, and no two may be one member at a time: wait until it has ended, or give this one a name and an address of its own in peers, at every member`,
   );
-
-const NOT_PROTECTED =
-  'this member listens beyond loopback without TLS: everybody who can connect can speak for any member, free leases and stop ' +
-  'the group. Give tls (--ca, --cert, --key), or let the network keep others away';
 
 /** The user of one member knows that nothing is tolerated; two members look like one to spare. */
 function sayWhatIsNotTolerated(members: number, logger: Logger): void {

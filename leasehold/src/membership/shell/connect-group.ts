@@ -9,7 +9,7 @@ import { checkOwnRole, refusalOfServer } from '../../node/identity/gate.ts';
 import { ANY } from '../../node/identity/grants.ts';
 import { clientTexts, mismatch } from '../../node/mesh/introduction.ts';
 import { checkAddress } from '../../node/mesh/peers-option.ts';
-import { secureSocketsOf } from '../../node/mesh/tls-option.ts';
+import { secureSocketsOf, TLS_ROW } from '../../node/mesh/tls-option.ts';
 import { warnings } from '../../node/process/warnings.ts';
 import { nodeRuntime } from '../../node/runtime.ts';
 import { dialTcp, type TcpDialer } from '../../node/tcp/dial.ts';
@@ -47,7 +47,7 @@ export interface ConnectGroupOptions extends GroupCallbacks {
   /** As at the servers. @default 1_500 */
   leaseMs?: number | undefined;
 
-  /** As at the servers; the grant is `client:membership/<group>/<name>`. @default plain TCP */
+  /** As at the servers; the grant is `client:membership/<group>/<name>`. @default the token of the environment; without one plain TCP */
   tls?: Tls | undefined;
 
   /** Gives up connecting; later leaves the group. */
@@ -63,7 +63,7 @@ export const CONNECT_GROUP_OPTIONS: OptionTable<ConnectGroupOptions, 'group' | '
   servers: required(is.anything()),
   group: or('default', is.name(NAME_CHARACTERS_MAX)),
   leaseMs: or(LEASE_MS.default, LEASE_MS_ROW),
-  tls: optional(is.anything(), 'plain TCP'),
+  tls: TLS_ROW,
   signal: optional(is.signal),
   logger: or(warnings, is.logger, LOGGER_WORDS),
   onViewEnding: optional(is.callback()),
@@ -80,7 +80,7 @@ export const CONNECT_GROUP_OPTIONS: OptionTable<ConnectGroupOptions, 'group' | '
  */
 export async function connectGroup(options: ConnectGroupOptions): Promise<GroupClient> {
   const resolved = resolveOptions('', options, CONNECT_GROUP_OPTIONS);
-  const { name, group, leaseMs, signal, logger } = resolved;
+  const { name, group, leaseMs, tls, signal, logger } = resolved;
   const places = placesOf(resolved.servers);
   signal?.throwIfAborted();
   const durations = durationsOf(leaseMs);
@@ -88,7 +88,7 @@ export async function connectGroup(options: ConnectGroupOptions): Promise<GroupC
     onBackwards: (ms) =>
       logger.error('the monotonic clock went back; it stands still until it has caught up', { ms }),
   });
-  const secure = secureSocketsOf(options.tls, runtime.wallMs());
+  const secure = secureSocketsOf({ tls, logger }, runtime.wallMs());
   const gate = { module: 'membership', group } as const;
   if (secure !== undefined) checkOwnRole(gate, 'client', name, secure.own);
   const incarnation = incarnationOf(runtime);

@@ -1,6 +1,9 @@
 /** Clients and servers of a group in one process, over real sockets on loopback. Each test waits for a condition. */
 
 import { lastingAddresses } from '../../node/testing/lasting-port.ts';
+import { readGrants } from '../../node/identity/grants.ts';
+import { newKeyPair } from '../../node/identity/keys.ts';
+import { makeToken } from '../../node/identity/token.ts';
 import { clientTexts } from '../../node/mesh/introduction.ts';
 import { nodeRuntime } from '../../node/runtime.ts';
 import { dialTcp } from '../../node/tcp/dial.ts';
@@ -62,6 +65,31 @@ async function attach(
 
 const acts = (each: GroupMember | GroupClient, members: string, clients: string): boolean =>
   each.view?.members.join() === members && each.view.clients.join() === clients && each.standing() === 'acts';
+
+describe('a client that every server refuses', () => {
+  const cluster = { cluster: 'blue', root: newKeyPair(), hosts: [], endS: undefined };
+  const token = (grants: string, root = cluster.root): string =>
+    makeToken({ ...cluster, root, grants: readGrants(grants) });
+
+  it.each([
+    ['another root', 'WRONG_CLUSTER', token('everything', newKeyPair())],
+    ['plaintext', 'TLS_REQUIRED', false],
+  ] as const)('for %s is told at once', async (_, code, tls) => {
+    const { a } = await lastingAddresses('a');
+    const server = await joinGroup({
+      ...{ name: 'a', peers: { a }, leaseMs: LEASE_MS, logger: silent },
+      tls: token('server:membership/default/a'),
+    });
+    const client = await connectGroup({ name: 'x', servers: [a], leaseMs: LEASE_MS, tls, logger: silent });
+    try {
+      // No time limit: the refusal itself is the answer.
+      await expect(client.acting({ timeoutMs: 3_600_000 })).rejects.toMatchObject({ code, retryable: false });
+    } finally {
+      await client.close();
+      await server.close();
+    }
+  });
+});
 
 describe('clients of a group', { timeout: LONG_MS }, () => {
   it('are in one view with the servers and each other, and act in it', async () => {

@@ -8,6 +8,7 @@ import { nameInUse } from '../../node/mesh/errors.ts';
 import { HandleEvents } from '../../node/service/handle-events.ts';
 import type { Service } from '../../node/service/service.ts';
 import type { TcpDialer } from '../../node/tcp/dial.ts';
+import { refusalOfAll } from '../../node/tcp/lasting-refusal.ts';
 import { Condition } from '../../runtime/condition.ts';
 import { alarmOn, Driver } from '../../runtime/driver.ts';
 import { EpisodeLog } from '../../runtime/episode-log.ts';
@@ -117,6 +118,7 @@ export class GroupClient implements Handle<GroupClientStatus> {
    * Resolves with the view once this client acts in one.
    *
    * @throws {UnavailableError} when the time is over
+   * @throws {RefusedError} at once if every server refuses this client, and time mends none of the refusals
    * @throws {ClosedError} if this process leaves the group before that
    */
   acting(options: CallOptions = {}): Promise<View> {
@@ -125,7 +127,10 @@ export class GroupClient implements Handle<GroupClientStatus> {
       this.#changed.until(() => {
         this.#throwIfClosed();
         const { view } = this;
-        return view !== undefined && this.standing(view) === 'acts' ? view : undefined;
+        if (view !== undefined && this.standing(view) === 'acts') return view;
+        const refusal = this.#refusal();
+        if (refusal !== undefined) throw refusal;
+        return undefined;
       }, signal),
     );
   }
@@ -173,6 +178,16 @@ export class GroupClient implements Handle<GroupClientStatus> {
     throw view === undefined || (to !== this.name && others.includes(to))
       ? noView()
       : notAMember(to, others, this.name);
+  }
+
+  #refusal(): LeaseholdError | undefined {
+    const { dialer, settings, serverAt } = this.#use;
+    const problems = new Map(dialer.problems());
+    for (const address of settings.places) {
+      const server = serverAt(address);
+      if (typeof server === 'object') problems.set(address, server);
+    }
+    return refusalOfAll(settings.places, problems);
   }
 
   status(): GroupClientStatus {
@@ -235,6 +250,7 @@ export class GroupClient implements Handle<GroupClientStatus> {
     const name = this.#use.serverAt(address);
     if (typeof name === 'string') this.#driver.input((now) => this.#core.connected(address, name, now));
     if (typeof name !== 'object') return;
+    this.#changed.look();
     this.#episodes.happened(
       `server ${address}`,
       'the process at this address is no server that this client may use',

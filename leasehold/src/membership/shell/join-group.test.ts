@@ -1,5 +1,10 @@
 /** Groups in one process, over real sockets on loopback. Each test waits for a condition, so a busy machine only makes it longer. */
 
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { readGrants } from '../../node/identity/grants.ts';
+import { newKeyPair } from '../../node/identity/keys.ts';
+import { makeToken } from '../../node/identity/token.ts';
 import { lastingAddresses } from '../../node/testing/lasting-port.ts';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { listeningLogger } from '../../node/tcp/socket-script.ts';
@@ -159,6 +164,25 @@ describe('a server that is refused', { timeout: LONG_MS }, () => {
     ];
     const why = await Promise.race(both.map(({ closed }) => closed));
     expect(why).toMatchObject({ code: 'NAME_IN_USE', retryable: true });
+  });
+});
+
+describe('a server whose token grants another name', () => {
+  it('is told before etcd is asked, which may register nobody under that name', async () => {
+    const root = newKeyPair();
+    const grants = readGrants('server:membership/default/b');
+    const tls = makeToken({ cluster: 'blue', root, hosts: [], endS: undefined, grants });
+    const { etcd, listen } = await lastingAddresses('etcd', 'listen');
+    const asked = vi.fn();
+    const server = createServer(asked).listen(Number(etcd.split(':')[1]), '127.0.0.1');
+    await once(server, 'listening');
+    try {
+      const joining = joinGroup({ name: 'a', listen, etcd: `etcd://${etcd}`, tls, logger: silent });
+      await expect(joining).rejects.toMatchObject({ code: 'NOT_ALLOWED' });
+      expect(asked).not.toHaveBeenCalled();
+    } finally {
+      server.close();
+    }
   });
 });
 

@@ -8,11 +8,11 @@
 
 import { checkAddress, checkPeers } from '../../node/mesh/peers-option.ts';
 import { openMesh } from '../../node/mesh/mesh.ts';
-import { checkProtected, secureSocketsOf } from '../../node/mesh/tls-option.ts';
+import { checkOwnRole } from '../../node/identity/gate.ts';
+import { checkProtected, secureSocketsOf, TLS_ROW } from '../../node/mesh/tls-option.ts';
 import { warnings } from '../../node/process/warnings.ts';
 import { nodeRuntime } from '../../node/runtime.ts';
 import { formatAddress } from '../../node/tcp/address.ts';
-import { isLoopback } from '../../node/tcp/binding.ts';
 import { PortInUseError } from '../../node/tcp/errors.ts';
 import { atEndOfTurn } from '../../node/turn.ts';
 import { invalidOption } from '../../runtime/errors.ts';
@@ -78,7 +78,7 @@ export const JOIN_GROUP_OPTIONS: OptionTable<
   group: or('default', is.name(NAME_CHARACTERS_MAX)),
   maxServers: optional(is.whole(1, SERVERS_MAX), 'no limit'),
   leaseMs: or(LEASE_MS.default, LEASE_MS_ROW),
-  tls: optional(is.anything(), 'plain TCP'),
+  tls: TLS_ROW,
   insecure: or(false, is.flag),
   timeoutMs: or(10_000, is.timeLimit),
   signal: optional(is.signal),
@@ -104,7 +104,7 @@ const CONNECTIONS_MAX: number = 2 * CLIENTS_MAX + 4 * SERVERS_MAX;
  */
 export async function joinGroup(options: JoinGroupOptions): Promise<GroupMember> {
   const resolved = resolveOptions('', options, JOIN_GROUP_OPTIONS);
-  const { name, group, maxServers, leaseMs, insecure, timeoutMs, signal, logger } = resolved;
+  const { name, group, maxServers, leaseMs, tls, insecure, timeoutMs, signal, logger } = resolved;
   const etcd = resolved.etcd === undefined ? undefined : checkGroupEtcd(resolved.etcd);
   const peers = peersOf(options, name);
   const listen = checkAddress('listen', options.listen ?? ownIn(peers, name));
@@ -117,10 +117,10 @@ export async function joinGroup(options: JoinGroupOptions): Promise<GroupMember>
     onBackwards: (ms) =>
       logger.error('the monotonic clock went back; it stands still until it has caught up', { ms }),
   });
-  const secure = secureSocketsOf(options.tls, runtime.wallMs());
-  checkProtected('listen', formatAddress(listen), listen.host, secure, insecure);
-  if (secure === undefined && !isLoopback(listen.host))
-    logger.warn(NOT_PROTECTED, { listen: formatAddress(listen) });
+  const secure = secureSocketsOf({ tls, insecure, logger }, runtime.wallMs());
+  // Before etcd is asked: a process that may not be this server must not be registered under its name either.
+  if (secure !== undefined) checkOwnRole({ module: 'membership', group }, 'server', name, secure.own);
+  checkProtected('listen', formatAddress(listen), listen.host, secure, { insecure, logger });
   const incarnation = incarnationOf(runtime);
   const use = { name, group, address: advertise, durations, runtime, logger };
   const registry = etcd && (await RegistryConnection.open(etcd, use, { timeoutMs, signal }));
@@ -200,6 +200,3 @@ const takenBy = (name: string, { host, port, cause }: PortInUseError): PortInUse
     { cause },
     `another process may be ${name} already, and no two may be one server at a time: wait until it has ended, or give this one a name and an address of its own`,
   );
-
-const NOT_PROTECTED =
-  'this server listens beyond loopback without TLS: everybody who can connect can take part under any name. Give tls (--ca, --cert, --key), or let the network keep others away';

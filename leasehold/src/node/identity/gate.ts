@@ -12,13 +12,13 @@
  */
 
 import { RefusedError } from '../../runtime/errors.ts';
-import type { Claim, GrantModule, Role } from './grants.ts';
+import type { ANY, Claim, GrantModule, Role } from './grants.ts';
 import { type Identity, mayPeerBe, printIdentity } from './peer-identity.ts';
 
-/** Of one group (or cell) of one module. */
+/** Of one group (or cell, or pool) of one module; of any, where what a process says is none of one pool alone. */
 export interface Gate {
   readonly module: GrantModule;
-  readonly group: string;
+  readonly group: string | typeof ANY;
 }
 
 const claimOf = (role: Role, { module, group }: Gate, name: Claim['name']): Claim => ({
@@ -28,6 +28,13 @@ const claimOf = (role: Role, { module, group }: Gate, name: Claim['name']): Clai
   name,
 });
 
+/** `owner web-1 of pool presence`, `a reader of any pool`. */
+function wordsFor(role: Role, { module, group }: Gate, name: Claim['name']): string {
+  const article = /^[aeiou]/.test(role) ? 'an' : 'a';
+  const who = typeof name === 'string' ? `${role} ${name}` : `${article} ${role}`;
+  return `${who} of ${typeof group === 'string' ? `${module} ${group}` : `any ${module}`}`;
+}
+
 /** Why a process may not be admitted under this name; undefined if it may. */
 export function refusalOfPeer(
   gate: Gate,
@@ -36,22 +43,22 @@ export function refusalOfPeer(
   identity: Identity,
 ): RefusedError | undefined {
   if (mayPeerBe(identity, claimOf(role, gate, name))) return undefined;
-  const as = `${typeof name === 'string' ? `${role} ${name}` : `a ${role}`} of ${gate.module} ${gate.group}`;
   return new RefusedError(
     'NOT_ALLOWED',
-    `${printIdentity(identity)} may not be ${as}: make a token that grants it`,
+    `${printIdentity(identity)} may not be ${wordsFor(role, gate, name)}: make a token that grants it`,
   );
 }
 
-/** Why a listener is not the server that was dialled for; undefined if it may be. */
+/** Why a listener is not what was dialled for, a server if nothing else is said; undefined if it may be. */
 export function refusalOfServer(
   gate: Gate,
   name: Claim['name'],
   address: string,
   identity: Identity,
+  role: Role = 'server',
 ): RefusedError | undefined {
-  if (mayPeerBe(identity, claimOf('server', gate, name))) return undefined;
-  const as = `${typeof name === 'string' ? `server ${name}` : 'a server'} of ${gate.module} ${gate.group}`;
+  if (mayPeerBe(identity, claimOf(role, gate, name))) return undefined;
+  const as = wordsFor(role, gate, name);
   const advice = 'check the address, and the token of the process there';
   return new RefusedError(
     'NOT_A_SERVER',

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { Dice } from '../../runtime/dice.ts';
 import { ALL, ANY, type Claim, grantsText, mayBe, parseGrants, readGrants, readHosts } from './grants.ts';
 
 const SERVER_B: Claim = { role: 'server', module: 'membership', instance: 'default', name: 'b' };
@@ -143,4 +144,63 @@ describe('hosts of a token', () => {
       expect(() => readHosts([host])).toThrow('host name or an IP address');
     },
   );
+});
+
+/** The table of grants again, as a person reads it: no word of it comes from the code that decides. */
+const MAY: Readonly<Record<string, string>> = {
+  server: 'server client reader',
+  owner: 'owner client reader',
+  client: 'client reader',
+  reader: 'reader',
+  operator: 'operator reader',
+};
+
+const asWritten = (pattern: string, wanted: string | symbol): boolean => {
+  if (wanted === ANY) return true;
+  if (wanted === ALL) return pattern === '*';
+  if (!pattern.endsWith('*')) return pattern === wanted;
+  return (wanted as string).slice(0, pattern.length - 1) === pattern.slice(0, -1);
+};
+
+describe('random grants and claims', () => {
+  it('are judged 100,000 times as the table says', () => {
+    const seed = 27;
+    const dice = new Dice(seed);
+    const pick = <T>(values: readonly T[]): T => dice.pick(values);
+    const roles = Object.keys(MAY) as Claim['role'][];
+    const modules = ['pool', 'quorum', 'ratelimit'] as const;
+    const values = ['ab', 'abc', 'web-1', 'web-', 'AB', 'x|y'];
+    const patterns = [...values, '*', '*', '*', 'a*', 'ab*', 'web-*', 'W*'];
+    const written = (pattern: string): string => pattern.replace('|', '%7c').replace('/', '%2f');
+    const seen = { yes: 0, no: 0 };
+    for (let run = 0; run < 100_000; run += 1) {
+      const grants = Array.from({ length: 1 + dice.below(8) }, () => ({
+        role: pick(roles),
+        module: pick([...modules, '*']),
+        instance: pick(patterns),
+        name: pick(patterns),
+      }));
+      const claim: Claim = {
+        role: pick(roles),
+        module: dice.below(20) === 0 ? ALL : pick(modules),
+        instance: dice.below(8) === 0 ? pick([ANY, ALL]) : pick(values),
+        name: dice.below(8) === 0 ? pick([ANY, ALL]) : pick(values),
+      };
+      const expected = grants.some(
+        ({ role, module, instance, name }) =>
+          MAY[role]?.split(' ').includes(claim.role) &&
+          asWritten(module, claim.module) &&
+          asWritten(instance, claim.instance) &&
+          asWritten(name, claim.name),
+      );
+      const text = grants
+        .map(({ role, module, instance, name }) => `${role}:${module}/${written(instance)}/${written(name)}`)
+        .join('|');
+      seen[expected ? 'yes' : 'no'] += 1;
+      const judged = mayBe(parseGrants(grantsText(readGrants(text))) ?? [], claim);
+      if (judged !== expected)
+        expect.fail(`run ${run} of seed ${seed}: ${text} for ${claim.role} ${String(claim.name)}: ${judged}`);
+    }
+    expect(Math.min(seen.yes, seen.no)).toBeGreaterThan(5_000);
+  });
 });

@@ -87,8 +87,8 @@ describe('the directory of a root', () => {
 describe('a file with a token', () => {
   it('is not overwritten', async () => {
     const path = join(home, 'token');
-    await writeSecret(path, 'one');
-    await expect(writeSecret(path, 'two')).rejects.toMatchObject({ code: 'FILE_EXISTS' });
+    await writeSecret(path, () => 'one');
+    await expect(writeSecret(path, () => 'two')).rejects.toMatchObject({ code: 'FILE_EXISTS' });
     expect([await readFile(path, 'utf8'), (await stat(path)).mode & 0o777]).toEqual(['one', 0o600]);
   });
 });

@@ -184,15 +184,32 @@ export async function issuedTokens(directory: string): Promise<readonly IssuedTo
   return lines.flatMap((line) => (line === '' ? [] : [JSON.parse(line) as IssuedToken]));
 }
 
-/** Writes a file that only its owner may read. @throws {RefusedError} FILE_EXISTS: nothing is overwritten */
-export async function writeSecret(path: string, text: string): Promise<void> {
+/**
+ * Writes a file that only its owner may read. The file is there, empty, before its text is made: a token that cannot be written is not signed either.
+ *
+ * @throws {RefusedError} FILE_EXISTS: nothing is overwritten
+ */
+export async function writeSecret(path: string, textOf: () => string | Promise<string>): Promise<void> {
   try {
-    await writePrivate(path, text);
+    await writePrivate(path, '');
   } catch (error) {
     if (codeOf(error) !== 'EEXIST') throw error;
     throw new RefusedError(
       'FILE_EXISTS',
       `${path} is there already, and is not overwritten: remove it, or name another file`,
     );
+  }
+  try {
+    const text = await textOf();
+    const file = await open(path, 'r+');
+    try {
+      await file.writeFile(text);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    await rm(path, { force: true });
+    throw error;
   }
 }

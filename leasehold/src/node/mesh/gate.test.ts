@@ -3,6 +3,7 @@
 import { lastingAddresses } from '../testing/lasting-port.ts';
 import { describe, expect, it } from 'vitest';
 import { RefusedError } from '../../runtime/errors.ts';
+import { silent } from '../../runtime/logger.ts';
 import { readGrants } from '../identity/grants.ts';
 import { newKeyPair } from '../identity/keys.ts';
 import { makeToken, readToken } from '../identity/token.ts';
@@ -18,7 +19,8 @@ import { secureSocketsOf } from './tls-option.ts';
 
 const cluster = { cluster: 'blue', root: newKeyPair(), hosts: [], endS: undefined };
 const sockets = (grants: string) =>
-  secureSocketsOf(makeToken({ ...cluster, grants: readGrants(grants) }), 0) ?? expect.fail('no sockets');
+  secureSocketsOf({ tls: makeToken({ ...cluster, grants: readGrants(grants) }), logger: silent }, 0) ??
+  expect.fail('no sockets');
 
 const COMMON = { codec: texts, protocol: PROTOCOL };
 
@@ -191,24 +193,32 @@ describe('the option tls', () => {
     const { anchor, vouch } = readToken(
       makeToken({ ...cluster, grants: readGrants('server:flease/default/a') }),
     );
-    expect(() => secureSocketsOf({ ca: anchor, ...vouch() }, 0)).toThrow('give the token itself');
+    expect(() => secureSocketsOf({ tls: { ca: anchor, ...vouch() }, logger: silent }, 0)).toThrow(
+      'give the token itself',
+    );
     const { cert, key } = vouch();
     const grant = cert.slice(cert.lastIndexOf('-----BEGIN'));
-    expect(() => secureSocketsOf({ ca: grant, cert, key }, 0)).toThrow('give the token itself');
+    expect(() => secureSocketsOf({ tls: { ca: grant, cert, key }, logger: silent }, 0)).toThrow(
+      'give the token itself',
+    );
   });
 
   it('takes tokens of one cluster that have not ended', () => {
     const of = (name: string, endS?: number): string =>
       makeToken({ ...cluster, cluster: name, grants: readGrants('everything'), endS });
-    expect(secureSocketsOf(undefined, 0)).toBeUndefined();
-    expect(() => secureSocketsOf([], 0)).toThrow('it must have a token');
-    expect(() => secureSocketsOf([of('blue'), of('green')], 0)).toThrow('a process is of one cluster');
-    expect(secureSocketsOf(`${of('blue')},\n${of('blue')}\n`, 0)).toBeDefined();
-    expect(() => secureSocketsOf(of('blue', 1_000), 999_999)).not.toThrow();
-    expect(() => secureSocketsOf(of('blue', 1_000), 1_000_000)).toThrow('ended at 1970-01-01T00:16:40.000Z');
+    expect(secureSocketsOf({ tls: undefined, logger: silent }, 0)).toBeUndefined();
+    expect(() => secureSocketsOf({ tls: [], logger: silent }, 0)).toThrow('it must have a token');
+    expect(() => secureSocketsOf({ tls: [of('blue'), of('green')], logger: silent }, 0)).toThrow(
+      'a process is of one cluster',
+    );
+    expect(secureSocketsOf({ tls: `${of('blue')},\n${of('blue')}\n`, logger: silent }, 0)).toBeDefined();
+    expect(() => secureSocketsOf({ tls: of('blue', 1_000), logger: silent }, 999_999)).not.toThrow();
+    expect(() => secureSocketsOf({ tls: of('blue', 1_000), logger: silent }, 1_000_000)).toThrow(
+      'ended at 1970-01-01T00:16:40.000Z',
+    );
     const seen = (tls: string): unknown => {
       try {
-        return secureSocketsOf(tls, 0);
+        return secureSocketsOf({ tls, logger: silent }, 0);
       } catch (error) {
         return error;
       }

@@ -1,34 +1,130 @@
-/** The option `tls` of everything that listens or dials, and what is refused without it. */
+/**
+ * The option `tls` of everything that listens or dials, and what is refused without it.
+ *
+ *     tls: false                 plaintext, whatever the environment says
+ *     tls                        this token, this file, these certificates
+ *     LEASEHOLD_TOKEN_FILE       the token in this file
+ *     LEASEHOLD_TOKEN            this token
+ *     none of them               plaintext on loopback; elsewhere with `insecure` alone
+ *
+ * **A process with a token never speaks plaintext**, so a token together with `insecure` is an error, and two variables are an error, too: which of them was meant is
+ * nothing to guess about. All five modules read the variables here, because a module that did not would speak plaintext beside a token without a word.
+ */
 
 import { X509Certificate } from 'node:crypto';
-import { brokenRule, invalidOption, RefusedError } from '../../runtime/errors.ts';
+import { readFileSync, statSync } from 'node:fs';
+import {
+  brokenRule,
+  type InvalidArgumentError,
+  invalidOption,
+  RefusedError,
+  withoutTokens,
+} from '../../runtime/errors.ts';
+import type { Tls, TlsFiles, TokenFile } from '../../runtime/handle.ts';
+import type { Logger } from '../../runtime/logger.ts';
+import * as is from '../../runtime/option-kinds.ts';
 import { checkOptionNames } from '../../runtime/option-names.ts';
+import { type OptionalRow, optional } from '../../runtime/option-table.ts';
 import { type SecureContextOptions, type SecureTexts, secureTexts } from '../http-client/secure-context.ts';
 import { readToken, type Token } from '../identity/token.ts';
+import { environment } from '../process/environment.ts';
+import { ownUser } from '../process/own-process.ts';
 import { isLoopback } from '../tcp/binding.ts';
 import { type SecureSockets, socketsOfFiles, socketsOfTokens } from '../tcp/secure-sockets.ts';
-import type { Tls, TlsFiles } from '../../runtime/handle.ts';
+
+export const TOKEN_FILE_VARIABLE = 'LEASEHOLD_TOKEN_FILE';
+export const TOKEN_VARIABLE = 'LEASEHOLD_TOKEN';
+
+/** The options, as a function was given them. */
+export interface TlsOptions {
+  readonly tls?: Tls | undefined;
+  readonly insecure?: boolean | undefined;
+  readonly logger: Logger;
+}
 
 /**
- * Encrypted sockets for the given tokens or files; undefined for plain ones.
+ * Encrypted sockets for the given tokens or files, or for the token of the environment; undefined for plain ones.
  *
  * @param nowMs the wall clock, for tokens that end
- * @throws {InvalidArgumentError} if a file is missing or is none
+ * @throws {InvalidArgumentError} if a file is missing or is none, or if two of the options or variables contradict each other
  * @throws {RefusedError} if a token is not whole, has ended, or is of another cluster than the first
  */
-export function secureSocketsOf(tls: Tls | undefined, nowMs: number): SecureSockets | undefined {
-  if (tls === undefined) return undefined;
-  if (typeof tls !== 'string' && !isList(tls)) return socketsOfFiles(textsOf(tls));
-  const tokens = (typeof tls === 'string' ? tls.split(',') : tls).map((each) => readToken(String(each)));
-  const [shown, ...others] = tokens;
+export function secureSocketsOf(options: TlsOptions, nowMs: number): SecureSockets | undefined {
+  const { insecure = false, logger } = options;
+  const [said, tls] = chosen(options.tls);
+  if (tls === undefined || tls === false) return undefined;
+  if (insecure) {
+    const rule = `${said} is given, too, and a process with a token or a certificate speaks no plaintext: leave one of the two out`;
+    throw invalidOption('insecure', true, rule);
+  }
+  if (isFiles(tls)) return socketsOfFiles(textsOf(tls));
+  if (isTokenFile(tls)) {
+    checkOptionNames('tls.', tls, { file: true });
+    if (typeof tls.file !== 'string') throw invalidOption('tls.file', tls.file, 'it must be a path');
+  }
+  const texts = isTokenFile(tls)
+    ? textsIn(said, tls, logger)
+    : typeof tls === 'string'
+      ? tls.split(',')
+      : tls;
+  const [shown, ...others] = texts.map((each) => readToken(String(each)));
   if (shown === undefined) throw invalidOption('tls', 'an empty list', 'it must have a token');
   for (const token of [shown, ...others]) checkToken(token, shown, nowMs);
   return socketsOfTokens([shown, ...others]);
 }
 
-/** For modules that have no gate for tokens yet. */
-export const fileSocketsOf = (tls: TlsFiles | undefined): SecureSockets | undefined =>
-  tls === undefined ? undefined : socketsOfFiles(textsOf(tls));
+/** The row of the option in every table. */
+export const TLS_ROW: OptionalRow<Tls> = optional(
+  is.anything(),
+  'the token of the environment; without one plain TCP',
+);
+
+/** A store that names certificates or a token of its own has these alone; any other has what its Manager has. */
+export const tlsOfStore = (
+  own: Tls | undefined,
+  { tls, insecure }: Pick<TlsOptions, 'tls' | 'insecure'>,
+): { readonly tls: Tls | undefined; readonly insecure: boolean | undefined } =>
+  own === undefined ? { tls, insecure } : { tls: own, insecure: undefined };
+
+/** What counts, and the name under which it was given. */
+function chosen(tls: Tls | undefined): readonly [said: string, tls: Tls | undefined] {
+  if (tls !== undefined) return ['tls', tls];
+  const [file, token] = [environment(TOKEN_FILE_VARIABLE), environment(TOKEN_VARIABLE)];
+  if (file !== undefined && token !== undefined) {
+    const rule = `${TOKEN_FILE_VARIABLE} is set, too: leave one of the two out`;
+    throw invalidOption(TOKEN_VARIABLE, 'a token', rule);
+  }
+  return file === undefined ? [TOKEN_VARIABLE, token] : [TOKEN_FILE_VARIABLE, { file }];
+}
+
+const READABLE_BY_ALL = 0o004;
+
+/**
+ * The tokens in a file, parted by commas.
+ *
+ * @param said the option or variable that names the file
+ * @throws {InvalidArgumentError} if the file cannot be read, is empty, or is another user's that everybody can read
+ */
+export function textsIn(said: string, { file }: TokenFile, logger: Pick<Logger, 'warn'>): readonly string[] {
+  const refuse = (rule: string): InvalidArgumentError => invalidOption(said, withoutTokens(file), rule);
+  let text: string;
+  let isExposed: boolean;
+  let isOurs: boolean;
+  try {
+    text = readFileSync(file, 'utf8');
+    const { mode, uid } = statSync(file);
+    isExposed = (mode & READABLE_BY_ALL) !== 0;
+    isOurs = uid === ownUser();
+  } catch (error) {
+    const { code = 'unknown' } = error as NodeJS.ErrnoException;
+    throw refuse(`the file cannot be read: ${code}`);
+  }
+  if (text.trim() === '') throw refuse('the file is empty: leasehold token create makes a token');
+  if (isExposed && !isOurs)
+    throw refuse('every user of this machine can read that file, and it is not ours to mend: chmod 0400');
+  if (isExposed) logger.warn('every user of this machine can read the token: chmod 0400', { file });
+  return text.split(',');
+}
 
 function checkToken({ id, cluster, endS }: Token, shown: Token, nowMs: number): void {
   if (cluster !== shown.cluster) {
@@ -46,21 +142,46 @@ function checkToken({ id, cluster, endS }: Token, shown: Token, nowMs: number): 
   }
 }
 
-/** @throws {InvalidArgumentError} beyond loopback without encryption, unless `insecure` says that this is meant */
+/**
+ * A port beyond this machine that speaks plaintext.
+ *
+ * @param speaks HTTP takes no token yet, so there a token would not help
+ */
+export const noToken = (
+  option: string,
+  value: string,
+  speaks: 'frames' | 'http' = 'frames',
+): InvalidArgumentError => invalidOption(option, value, PROTECT[speaks], 'NO_TOKEN');
+
+/**
+ * Beyond loopback there is encryption, or somebody has said that there is none.
+ *
+ * @throws {InvalidArgumentError} NO_TOKEN
+ */
 export function checkProtected(
   option: string,
   value: string,
   host: string,
   secure: SecureSockets | undefined,
-  insecure: boolean,
+  { insecure, logger }: Pick<TlsOptions, 'insecure' | 'logger'>,
 ): void {
-  if (secure === undefined && !insecure && !isLoopback(host)) throw invalidOption(option, value, PROTECT);
+  if (secure !== undefined || isLoopback(host)) return;
+  if (insecure !== true) throw noToken(option, value);
+  logger.warn('listens beyond loopback in plaintext: everybody who can connect can take part in any name', {
+    [option]: value,
+  });
 }
 
-const PROTECT =
-  'everybody who can connect there could take part; listen on 127.0.0.1, give tls (--ca, --cert, --key), or say insecure: true (--insecure) if the network keeps others away';
+const PROTECT = {
+  frames: `everybody who can connect there could take part: give a token (${TOKEN_FILE_VARIABLE}, tls, --token-file; leasehold token create makes one), listen on 127.0.0.1, or say insecure: true (--insecure) if the network keeps others away`,
+  http: 'everybody who can connect there could read what is held, in plaintext: listen on 127.0.0.1, or say insecure: true (--insecure) if the network keeps others away',
+} as const;
 
-const isList = (tls: Tls): tls is readonly string[] => Array.isArray(tls);
+const isFiles = (tls: Exclude<Tls, false>): tls is TlsFiles =>
+  typeof tls !== 'string' && !Array.isArray(tls) && !isTokenFile(tls);
+
+const isTokenFile = (tls: Exclude<Tls, false>): tls is TokenFile =>
+  typeof tls === 'object' && tls !== null && Object.hasOwn(tls, 'file');
 
 /** A side without a certificate could be played by anybody. */
 function checkTls(tls: SecureContextOptions): SecureContextOptions {

@@ -47,4 +47,7 @@ function pidNamespace(): string | undefined {
   }
 }
 
+/** The number of the user as whom this process runs; undefined on systems without numbers. */
+export const ownUser = (): number | undefined => process.getuid?.();
+
 const named = (text: string): string | undefined => (text.trim() === '' ? undefined : text.trim());

@@ -13,6 +13,7 @@ import { LOGGER_WORDS, type OptionTable, optional, or, resolveOptions } from '..
 import { ProcessMonitor } from '../http/process-usage.ts';
 import { serveHttp } from '../http/server.ts';
 import { warnings } from '../process/warnings.ts';
+import { noToken } from '../mesh/tls-option.ts';
 import { nodeRuntime } from '../runtime.ts';
 import { isLoopback } from '../tcp/binding.ts';
 import { checkSeries, servicesOf } from './merged-metrics.ts';
@@ -67,11 +68,7 @@ export async function serveStatus(
   const services = servicesOf(handles);
   const { host, port } = placeOf(resolved.listen, services);
   if (!insecure && !isLoopback(host)) {
-    throw invalidOption(
-      'listen',
-      host,
-      'everybody who can connect there could read what is held; listen on 127.0.0.1, or say insecure: true (--insecure) if the network keeps others away',
-    );
+    throw noToken('listen', host, 'http');
   }
   checkSeries(services);
   await using open = new AsyncDisposableStack();

@@ -329,6 +329,19 @@ describe('a dialler with a token', { timeout: LONG_MS }, () => {
     expect(dialer.problems().get(address)).toMatchObject({ code: 'TLS_NOT_SPOKEN', retryable: false });
   });
 
+  it('takes no other fault of a handshake for plaintext, whichever code Node gives it', () => {
+    const { whyNotDialled } = socketsOfTokens([tokenFor('everything')]);
+    const codeOf = (message: string): string | undefined =>
+      whyNotDialled(Object.assign(new Error(message), { code: 'EPROTO' }), 'a:1')?.code;
+    expect(
+      codeOf('write EPROTO 80BC:error:0A00010B:SSL routines:ssl3_get_record:wrong version number:'),
+    ).toBe('TLS_NOT_SPOKEN');
+    expect(codeOf('write EPROTO 80BC:error:0A00045C:SSL routines:tlsv13 alert certificate required:')).toBe(
+      undefined,
+    );
+    expect(codeOf('read EPROTO')).toBe(undefined);
+  });
+
   it('verifies the listener whatever NODE_TLS_REJECT_UNAUTHORIZED says', async () => {
     const before = process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
     const { listener, problem, peers } = await tokenBench();

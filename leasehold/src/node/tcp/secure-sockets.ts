@@ -113,6 +113,9 @@ const NO_TLS: ReadonlySet<string> = new Set([
   // The answer of our own listeners in plaintext to a TLS client.
   'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION',
 ]);
+/** The same where Node gives no code of its own, but OpenSSL's sentence. Other faults of a handshake, an alert for one, have that code too. */
+const NO_TLS_WORDS =
+  /wrong version number|packet length too long|http request|https proxy request|unexpected message|bad record type|alert protocol version/i;
 /** OpenSSL's words for a chain that does not end at a trusted root. */
 const OTHER_ROOT: ReadonlySet<string> = new Set([
   'SELF_SIGNED_CERT_IN_CHAIN',
@@ -129,7 +132,8 @@ export const tlsRequired = (): RefusedError =>
 
 function refusalOf(socket: TLSSocket, why: string, { trusted }: Credentials): RefusedError {
   const reason = reasonOf(socket);
-  if (OTHER_ROOT.has(reason)) {
+  // OpenSSL has the same word for no certificate.
+  if (OTHER_ROOT.has(reason) && socket.getPeerX509Certificate() !== undefined) {
     const advice = 'check the address, and the token or certificate of the process that dials';
     return new RefusedError(
       'WRONG_CLUSTER',
@@ -150,7 +154,8 @@ function whyNotDialled(cause: unknown, address: string, { trusted }: Credentials
     return refuse('WRONG_CLUSTER', `this process trusts ${trusted}, and ${address} is of another: ${advice}`);
   }
   if (code === EXPIRED) return refuse('TOKEN_EXPIRED', `the token or certificate of ${address} has ended`);
-  if (NO_TLS.has(code) || code === 'EPROTO') {
+  const words = code === 'EPROTO' && cause instanceof Error ? cause.message : '';
+  if (NO_TLS.has(code) || NO_TLS_WORDS.test(words)) {
     return refuse(
       'TLS_NOT_SPOKEN',
       `a token or tls is set here, but ${address} speaks plaintext, or another protocol`,

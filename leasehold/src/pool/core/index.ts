@@ -8,6 +8,7 @@ export type {
   ManagerObservation,
   OwnerObservation,
 } from './manager/observation.ts';
+export type { MoverObservation, MovesObservation } from './manager/pool-moves.ts';
 export type { ManagerSettings, PoolSettings } from './manager/settings.ts';
 export type * from './messages.ts';
 export type {
@@ -33,5 +34,6 @@ export { Owner, type OwnerEffect } from './owner/owner.ts';
 export type { OwnerIdentity, OwnerSettings } from './owner/settings.ts';
 export { type ConsistentHashingOptions, consistentHashing } from './policy/consistent-hashing.ts';
 export type { Placement, Policy, PolicyInput, PolicyMember } from './policy/policy.ts';
+export type { ObservedMove } from './moves/tickets.ts';
 export { ManagerState } from './state.ts';
-export { type Member, PoolTable, type Row, type TableRecord } from './table.ts';
+export { type Member, type MemberOrder, PoolTable, type Row, type TableRecord } from './table.ts';

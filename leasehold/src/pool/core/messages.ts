@@ -57,6 +57,8 @@ export interface Receiving extends TicketSpan {
  */
 export interface Handed extends TicketSpan {
   readonly to: string;
+  /** How much was sent. */
+  readonly bytes: number;
   readonly digest: string;
 }
 

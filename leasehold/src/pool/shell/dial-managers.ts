@@ -4,8 +4,14 @@
  * A core that is not answered asks again after a while. After a Manager's restart nothing would be renewed in that
  * while, for all owners at once; so the core is told when a failed connection comes back, and asks at once. A first
  * connection is not told: the connection was made to carry a question.
+ *
+ * With a token, a Manager is whoever has a token of a server of this pool: look-ups and owners know Managers by address, not by name.
  */
 
+import { refusalOfServer } from '../../node/identity/gate.ts';
+import { ANY } from '../../node/identity/grants.ts';
+import { refusalOfAll } from '../../node/tcp/lasting-refusal.ts';
+import type { DialSockets } from '../../node/tcp/sockets.ts';
 import { dialTcp, type TcpDialer } from '../../node/tcp/dial.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
@@ -15,6 +21,10 @@ import { clientCodec, POOL_PROTOCOL } from '../wire/codec.ts';
 
 export interface DialManagersOptions {
   readonly role: 'owner' | 'lookup';
+  readonly pool: string;
+  readonly addresses: { readonly current: readonly string[] };
+  /** @default plain sockets */
+  readonly secure: DialSockets | undefined;
   /** The first messages on every connection. */
   readonly preface?: ((welcome: Welcome) => readonly ToGate[]) | undefined;
   readonly runtime: Runtime;
@@ -25,16 +35,26 @@ export interface DialManagersOptions {
   onUnreachable(address: string): void;
 }
 
-export function dialManagers(options: DialManagersOptions): TcpDialer<ToGate, FromManager> {
-  const { role, preface, runtime, logger, onReachable, onUnreachable } = options;
+export interface ManagersDialer extends TcpDialer<ToGate, FromManager> {
+  /** Aborts, with the refusal as the reason, once every Manager refuses this process and time mends none of the refusals. */
+  readonly refused: AbortSignal;
+}
+
+export function dialManagers(options: DialManagersOptions): ManagersDialer {
+  const { role, pool, addresses, secure, preface, runtime, logger, onReachable, onUnreachable } = options;
   const wasDown = new Set<string>();
-  return dialTcp({
-    ...{ codec: clientCodec, protocol: POOL_PROTOCOL, role, preface, runtime, logger },
+  const refused = new AbortController();
+  const dialer = dialTcp({
+    ...{ codec: clientCodec, protocol: POOL_PROTOCOL, role, preface, runtime, logger, secure },
+    expects: (address, identity) => refusalOfServer({ module: 'pool', group: pool }, ANY, address, identity),
     onState: (address, state) => {
       if (state === 'disconnected') {
         wasDown.add(address);
         onUnreachable(address);
+        const why = refusalOfAll(addresses.current, dialer.problems());
+        if (why !== undefined) refused.abort(why);
       } else if (wasDown.delete(address)) onReachable();
     },
   });
+  return Object.assign(dialer, { refused: refused.signal });
 }

@@ -39,10 +39,12 @@ function bench(signal?: AbortSignal, timeoutMs = 1_000, current: readonly string
     },
   };
   const problems = new Map([['m1:1', new UnreachableError('m1:1', 'it is not there')]]);
+  const refused = new AbortController();
   const entering = enter(entrant, {
     ...{ runtime, logger, timeoutMs, startedAt: runtime.now(), signal, addresses: { current } },
     dialer: {
       problems: () => problems,
+      refused: refused.signal,
       welcome: (address) => (address.startsWith('connected') ? {} : undefined),
     },
   });
@@ -54,7 +56,7 @@ function bench(signal?: AbortSignal, timeoutMs = 1_000, current: readonly string
     state.isIn = true;
     waiters.look();
   };
-  return { runtime, entrant, entering, say, letIn, state, warnings };
+  return { runtime, entrant, entering, say, letIn, state, warnings, refused };
 }
 
 describe('an owner or look-up that enters a pool', () => {

@@ -3,7 +3,8 @@
  * ever, because a program that cannot start should say so and not hang.
  *
  * A caller that gives up should get the best reason there is. The caller's own signal comes first: the abort was the
- * caller's wish. A refusal that time cannot mend is thrown at once. When the time is over, a refusal that time might
+ * caller's wish. A refusal that time cannot mend is thrown at once, and so is that of
+ * a handshake, if every Manager refuses so. When the time is over, a refusal that time might
  * have mended says more than a missing answer; and without any answer, the error has the result of each address. In
  * every case the owner or look-up has been closed before the error is thrown, and closing waits for nobody: the error
  * is thrown when the time is over, not when a Manager has heard of the end.
@@ -39,6 +40,8 @@ export interface EnteringOptions {
   readonly dialer: {
     /** Why each address is not connected. */
     problems(): ReadonlyMap<string, LeaseholdError>;
+    /** Aborts when every Manager refuses for good. */
+    readonly refused: AbortSignal;
     /** The Manager's welcome on connecting; undefined while not connected. */
     welcome(address: string): object | undefined;
   };
@@ -57,7 +60,8 @@ const PROGRESS_EVERY_MS = 5_000;
  */
 export async function enter<T extends Entrant>(entrant: T, options: EnteringOptions): Promise<T> {
   const { runtime, timeoutMs, startedAt, signal, addresses, dialer } = options;
-  using time = deadline(runtime, timeoutMs - (runtime.now() - startedAt), signal);
+  const given = signal === undefined ? dialer.refused : AbortSignal.any([signal, dialer.refused]);
+  using time = deadline(runtime, timeoutMs - (runtime.now() - startedAt), given);
   try {
     using progress = sayingWhy(entrant, options);
     await entrant.entered(time.signal);

@@ -10,6 +10,7 @@ import {
   type LeaseholdError,
   LeaseLostError,
   NotOwnerError,
+  OutcomeUnknownError,
   RefusedError,
   UnavailableError,
 } from '../../runtime/errors.ts';
@@ -65,6 +66,38 @@ export const valueTooLarge = (
     { module: 'pool', details: { name, key, bytes, maxBytes } },
   );
 
+/** An item of a movable that would not arrive at another owner as it left. Its keys stay. */
+export const itemWouldChange = (
+  key: Key | undefined,
+  place: string,
+  what: string,
+  cause?: unknown,
+): InvalidArgumentError =>
+  new InvalidArgumentError(
+    'INVALID_ITEM',
+    `${key === undefined ? 'an item' : `key ${shown(key)}`}: ${place} is ${what}, and would not arrive at another owner as it left, so its keys do not move: keep plain data, or give the map or the movable a codec`,
+    { module: 'pool', details: { key, place, what }, ...(cause === undefined ? {} : { cause }) },
+  );
+
+/** State of the same keys was read for another move, or the keys were lost meanwhile. This move cannot go on. */
+export const snapshotIsOver = (): UnavailableError =>
+  new UnavailableError(
+    'SNAPSHOT_OVER',
+    'the snapshot of these keys is over, because they were lost, were handed over, or another snapshot of them began: begin another',
+    { module: 'pool' },
+  );
+
+/**
+ * Guarded work on a key called `guard` for the same key. Only one work on a key runs at a time, so the inner call
+ * would wait for itself. Nothing was begun; hand `held` to the called function, or call `guard` after the work.
+ */
+export const guardWithinGuard = (key: Key): InvalidArgumentError =>
+  new InvalidArgumentError(
+    'GUARD_WITHIN_GUARD',
+    `guard(${shown(key)}) was called from within guarded work on ${shown(key)}, and would wait for that to end: hand what the work was given (held) to what it calls`,
+    { module: 'pool', details: { key } },
+  );
+
 /** A drain with `otherwise: 'stay'` came to its end before everything had moved. This owner serves on what is left. */
 export const notDrained = (progress: DrainProgress): UnavailableError => {
   const { ranges, moved, waitsFor } = progress;
@@ -81,17 +114,6 @@ export const notDrained = (progress: DrainProgress): UnavailableError => {
     { module: 'pool', details: { progress } },
   );
 };
-
-/**
- * Guarded work on a key called `guard` for the same key. Only one work on a key runs at a time, so the inner call
- * would wait for itself. Nothing was begun; hand `held` to the called function, or call `guard` after the work.
- */
-export const guardWithinGuard = (key: Key): InvalidArgumentError =>
-  new InvalidArgumentError(
-    'GUARD_WITHIN_GUARD',
-    `guard(${shown(key)}) was called from within guarded work on ${shown(key)}, and would wait for that to end: hand what the work was given (held) to what it calls`,
-    { module: 'pool', details: { key } },
-  );
 
 export const leaderIsElsewhere = (standby: string, leader: string): string =>
   `the Manager at ${standby} is a standby of the leader at ${leader}, which is not in \`managers\`: list every Manager`;
@@ -195,6 +217,14 @@ export function notLeading(leader: string | undefined, isOutcomeKnown = true): U
     { module: 'manager', details: { leader }, isOutcomeKnown },
   );
 }
+
+/** A Manager was told to do something, and the caller did not wait for the end. */
+export const outcomeUnknown = (what: string, timeoutMs: number): OutcomeUnknownError =>
+  new OutcomeUnknownError(
+    'OUTCOME_UNKNOWN',
+    `${what} was begun, and did not end within ${timeoutMs} ms; it goes on. Look at the Manager's status`,
+    { module: 'manager', details: { timeoutMs } },
+  );
 
 const IN_USE: ReadonlySet<string> = new Set(['NAME_IN_USE', 'URL_IN_USE']);
 const NOT_NOW: ReadonlySet<string> = new Set(['BUSY', 'FULL', 'TOO_MANY_POOLS']);

@@ -10,7 +10,7 @@ it('owners that leave together are told of as having left, and what they had as 
   const others = await Promise.all(['b', 'c', 'd', 'e'].map(join));
   await Promise.all(others.map((owner) => owner.close()));
   const events = manager.source.events.recent(1_000);
-  const left = events.flatMap((event) => (event.kind === 'left' ? [event.why] : []));
+  const left = events.flatMap((event) => (event.kind === 'pool.left' ? [event.why] : []));
   expect(left).toEqual(['left', 'left', 'left', 'left']);
-  expect(events.filter((event) => event.kind === 'lost' && !event.isPlanned)).toEqual([]);
+  expect(events.filter((event) => event.kind === 'pool.lost' && !event.isPlanned)).toEqual([]);
 });

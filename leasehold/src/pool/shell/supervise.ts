@@ -3,6 +3,10 @@
  * in `supervision/supervise-child.ts`; this file finds the Managers.
  */
 
+import { checkOwnRole } from '../../node/identity/gate.ts';
+import { ANY } from '../../node/identity/grants.ts';
+import { secureSocketsOf, TLS_ROW } from '../../node/mesh/tls-option.ts';
+import type { Tls } from '../../runtime/handle.ts';
 import { nodeRuntime } from '../../node/runtime.ts';
 import { warnings } from '../../node/process/warnings.ts';
 import type { Logger } from '../../runtime/logger.ts';
@@ -36,6 +40,9 @@ export interface SuperviseOptions {
   /** Where the Managers are. @default LEASEHOLD_MANAGERS, LEASEHOLD_MANAGERS_FILE, 127.0.0.1:7400 */
   managers?: ManagerAddresses | undefined;
 
+  /** As at the owners; the grant is `owner:pool`, for any pool. The command gets what its own environment says. @default the token of the environment; without one plain TCP */
+  tls?: Tls | undefined;
+
   /** Variables for the command's environment, added to ours. */
   environment?: Readonly<Record<string, string>> | undefined;
 
@@ -68,6 +75,7 @@ export const SUPERVISE_OPTIONS: OptionTable<SuperviseOptions, 'certifyForMs' | '
     command: required(is.string),
     args: optional(is.anything()),
     managers: MANAGERS_ROW,
+    tls: TLS_ROW,
     environment: optional(is.anything()),
     onChild: optional(is.callback()),
     certifyForMs: or(CERTIFY_FOR_MS, is.from(0)),
@@ -79,14 +87,17 @@ export const SUPERVISE_OPTIONS: OptionTable<SuperviseOptions, 'certifyForMs' | '
  * Resolves when the command has ended and the Managers know, or when the attempts to tell them have ended.
  *
  * @throws {InvalidArgumentError} before anything has started
+ * @throws {RefusedError} NOT_ALLOWED if the own token grants no pool
  * @throws {InvalidArgumentError} COMMAND_NOT_FOUND or COMMAND_NOT_STARTED if the command does not start; end with the error's `exitCode`
  */
 export async function supervise(options: SuperviseOptions): Promise<SupervisedEnd> {
-  const { managers, args = [], logger, ...rest } = resolveOptions('', options, SUPERVISE_OPTIONS);
+  const { managers, args = [], tls, logger, ...rest } = resolveOptions('', options, SUPERVISE_OPTIONS);
   const runtime = nodeRuntime();
+  const secure = secureSocketsOf({ tls, logger }, runtime.wallMs());
+  if (secure !== undefined) checkOwnRole({ module: 'pool', group: ANY }, 'owner', ANY, secure.own);
   using addresses = await resolveAddresses(managers, runtime, logger);
   return await superviseChild({
-    ...{ ...rest, args, runtime, logger },
+    ...{ ...rest, args, secure, runtime, logger },
     managers: () => addresses.current,
   });
 }

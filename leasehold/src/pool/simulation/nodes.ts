@@ -25,6 +25,7 @@ import type { ManagerSettings } from '../core/manager/settings.ts';
 import type { Certified, FromManager, NumberedSpan, ToManager } from '../core/messages.ts';
 import type { ResolvedDurations } from '../core/options.ts';
 import { Owner, type OwnerEffect } from '../core/owner/owner.ts';
+import type { MemberOrder } from '../core/table.ts';
 import { type Channels, simulatedGate } from './proofs.ts';
 
 export type PoolMessage = ToManager | FromManager;
@@ -149,6 +150,13 @@ export class ManagerNode extends Node {
     this.process.perform(() => this.#driver?.input((now) => this.core?.removePool(pool, now) ?? []));
   }
 
+  /** An operator wants this of a member, or nothing any more. */
+  order(pool: string, incarnation: string, order: MemberOrder | undefined): void {
+    this.process.perform(() =>
+      this.#driver?.input((now) => this.core?.order(pool, incarnation, order, now) ?? []),
+    );
+  }
+
   /** It is told to make room for another. */
   stepDown(): void {
     this.process.perform(() => this.#driver?.stepDown());
@@ -265,6 +273,8 @@ export interface OwnerNodeOptions extends NodeOptions {
 /** What carries the state of one incarnation: hears of each effect before the application does. */
 export interface Carrier {
   execute(effect: OwnerEffect): void;
+  /** The application has taken these up, which takes a while; the core is told next. */
+  takenUp?(spans: readonly NumberedSpan[]): void;
 }
 
 export interface CarriedIncarnation {
@@ -392,7 +402,7 @@ export class OwnerNode extends Node {
           break;
         default:
           carrier?.execute(effect);
-          this.#application(effect, takesTime, inAWhile, input);
+          this.#application(effect, takesTime, inAWhile, input, carrier);
           observer.ownerChanged(this, effect);
       }
     };
@@ -414,6 +424,7 @@ export class OwnerNode extends Node {
     takesTime: boolean,
     inAWhile: (act: () => void) => void,
     input: (act: (core: Owner, now: Instant) => OwnerEffect[]) => void,
+    carrier: Carrier | undefined,
   ): void {
     if (effect.do === 'left') this.left = true;
     if (effect.do === 'lapsed') this.troubled = true;
@@ -423,7 +434,10 @@ export class OwnerNode extends Node {
       spans: readonly NumberedSpan[],
     ): void => inAWhile(() => input((core, now) => act(core, spans, now)));
     if (effect.do === 'granted' || effect.do === 'arriving')
-      later((core, spans, now) => core.loaded(spans, now), effect.spans);
+      later((core, spans, now) => {
+        if (effect.do === 'arriving') carrier?.takenUp?.(spans);
+        return core.loaded(spans, now);
+      }, effect.spans);
     if (effect.do === 'revoking') later((core, spans, now) => core.flushed(spans, now), effect.spans);
   }
 }

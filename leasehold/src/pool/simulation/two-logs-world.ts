@@ -24,8 +24,11 @@ import { type ResolvedDurations, resolveDurations, takeoverHoldMs } from '../cor
 import type { OwnerEffect } from '../core/owner/owner.ts';
 import { consistentHashing } from '../core/policy/consistent-hashing.ts';
 import {
+  type CarriedIncarnation,
+  type Carrier,
   LookupNode,
   ManagerNode,
+  type ManagerNodeOptions,
   type Observer,
   OwnerNode,
   type PoolMessage,
@@ -43,6 +46,14 @@ const drawFor = (seed: number): Random => new Random(seed).fork('two logs');
 export const hasTwoLogs = (seed: number): boolean => drawFor(seed).chance(0.12);
 
 type Kind = 'divided' | 'replaced' | 'copied';
+
+/** What owners of such a world do beside. */
+export interface Beside {
+  readonly settings: Pick<ManagerNodeOptions['settings'], 'movesPolicy' | 'quietAfterMs'>;
+  readonly carry: (one: CarriedIncarnation) => Carrier;
+  /** Set while the world comes to rest, because it is about to be judged. */
+  isResting: boolean;
+}
 
 export class TwoLogsWorld {
   readonly world: World;
@@ -62,7 +73,9 @@ export class TwoLogsWorld {
   readonly #around: NodeDependencies;
   readonly #versions = new Map<OwnerNode, unknown>();
 
-  constructor(seed: number, trace: boolean) {
+  readonly #beside: Beside | undefined;
+
+  constructor(seed: number, trace: boolean, beside?: (around: TwoLogsWorld) => Beside) {
     this.world = new World({ seed, trace });
     this.#dice = drawFor(seed).fork('world');
     const dice = this.#dice;
@@ -88,8 +101,22 @@ export class TwoLogsWorld {
       },
       observer: this.#observer(),
     };
+    this.#beside = beside?.(this);
     this.#managers = NAMES.map((name, index) => this.#manager(name, index));
     if (!this.#isLossy) this.world.afterEach(() => this.#lookAtOwners());
+  }
+
+  get owners(): readonly OwnerNode[] {
+    return this.#owners;
+  }
+
+  get leaseMs(): number {
+    return this.#durations.leaseMs;
+  }
+
+  /** Whether messages get lost, so that an owner may not hear of both Managers for a while. */
+  get isLossy(): boolean {
+    return this.#isLossy;
   }
 
   run(): void {
@@ -130,11 +157,11 @@ export class TwoLogsWorld {
     // An owner that starts just then may ask both before others have told the copy how far the original goes.
     for (let count = isOld ? 3 : this.#dice.integer(0, 1); count > 0; count -= 1)
       world.after(this.#leases(0, 0.15), () => this.#addOwner());
-    this.#wait(this.#settleMs);
+    this.#settle();
     if (first.halted === undefined && second.halted === undefined) this.#nothingIsHeld();
     else world.count('copies found out by position');
     this.#recover(this.#dice.integer(0, 1));
-    this.#wait(this.#settleMs);
+    this.#settleOnce();
     this.#allIsHeld();
   }
 
@@ -174,7 +201,8 @@ export class TwoLogsWorld {
       if (!isDivided) first.process.crash();
       world.after(isDivided ? 0 : this.#leases(0, 0.5), () => second.process.start());
     });
-    this.#wait(3.5 * leaseMs + this.#settleMs);
+    this.#wait(3.5 * leaseMs);
+    this.#settle();
     if (!isDivided) {
       this.#allIsHeld();
       return;
@@ -184,7 +212,7 @@ export class TwoLogsWorld {
     this.#areBothLed = false;
     this.#dice.pick(this.#managers).process.crash();
     this.#network.setFaults({ lossChance: 0 });
-    this.#wait(this.#settleMs);
+    this.#settleOnce();
     this.#allIsHeld();
   }
 
@@ -201,6 +229,20 @@ export class TwoLogsWorld {
   /** The leader of a new log waits, holds end, a disagreement is heard or ends, owners join and share the keys out. */
   get #settleMs(): number {
     return 2 * takeoverHoldMs(this.#durations) + 2 * this.#durations.leaseMs;
+  }
+
+  #settle(): void {
+    if (this.#beside !== undefined) this.#beside.isResting = true;
+    this.#wait(this.#settleMs);
+  }
+
+  /** One log is left: what owners do beside goes on with that one for a while. */
+  #settleOnce(): void {
+    if (this.#beside !== undefined) {
+      this.#beside.isResting = false;
+      this.#wait(this.#settleMs + 2 * this.#durations.leaseMs);
+    }
+    this.#settle();
   }
 
   #wait(ms: number): void {
@@ -230,6 +272,7 @@ export class TwoLogsWorld {
       ...{ name, clock: this.#clock(), lateMs: 1 },
       settings: {
         policy: consistentHashing({ virtualNodes: 4 }),
+        ...this.#beside?.settings,
         ...{ maxSpansPerBatch: 4_096, compactEveryBatches: 64 },
       },
       openLog: (runtime, strayed) => log.open(node.process, runtime, { leaderLeaseMs, retryMs, strayed }),
@@ -240,7 +283,7 @@ export class TwoLogsWorld {
   #addOwner(): OwnerNode {
     const node = new OwnerNode(this.#around, {
       ...{ name: `owner-${this.#owners.length + 1}`, clock: this.#clock(), lateMs: 1, pool: 'pool' },
-      ...{ slowMs: 0, supervised: false },
+      ...{ slowMs: 0, supervised: false, carry: this.#beside?.carry },
     });
     this.#owners.push(node);
     node.process.start();

@@ -159,7 +159,7 @@ const reports: fc.Arbitrary<Report> = record({
   intent: optional(intent),
   moving: optional(tickets(record({ to: label, bytes: count }))),
   receiving: optional(tickets(record({ from: label, digest: optional(label) }))),
-  handed: optional(tickets(record({ to: label, digest: label }))),
+  handed: optional(tickets(record({ to: label, digest: label, bytes: count }))),
 });
 const syncs: fc.Arbitrary<Sync> = record({
   kind: fc.constant('sync' as const),

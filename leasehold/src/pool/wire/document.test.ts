@@ -3,9 +3,13 @@
  */
 
 import { Buffer } from 'node:buffer';
+import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { unpack } from 'msgpackr';
 import { describe, expect, it } from 'vitest';
+import { processCertificate } from '../../node/identity/certificates.ts';
+import { newKeyPair } from '../../node/identity/keys.ts';
+import { identityOf } from '../../node/identity/peer-identity.ts';
 import { keyHash } from '../../runtime/keys/hash.ts';
 import { formatHash } from '../../runtime/keys/position.ts';
 import type { FromManager, ToGate } from '../core/messages.ts';
@@ -22,6 +26,7 @@ import {
   MOST_SPANS,
 } from './rules.ts';
 import { FROM_MANAGER, TO_MANAGER } from './samples.ts';
+import { decodeFromSource, encodeFromSource, type FromSource, transferForms } from './transfer.ts';
 
 const DOCUMENT = readFileSync(new URL('../../../../docs/protocol.md', import.meta.url), 'utf8');
 
@@ -36,10 +41,24 @@ const block = (name: string): Uint8Array => BLOCKS.get(name) ?? Buffer.of();
 
 const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 
+const NONCE = '00112233445566778899aabbccddeeff';
+const TRANSFERS: Readonly<Record<string, FromSource>> = {
+  transferHello: { kind: 'hello', ticket: 'c4.2.1', from: 'a.1', to: 'b.1', nonce: NONCE, attempt: 1 },
+  transferNames: { kind: 'names', sequence: 1, names: [{ name: 'rooms', version: 2 }] },
+  transferChunk: {
+    kind: 'chunk',
+    sequence: 2,
+    place: 0,
+    items: ['{}', '[1]'].map((item) => Buffer.from(item)),
+  },
+  transferLast: { kind: 'last', sequence: 3, digest: { items: 2, bytes: 5, checksum: 0xdeadbeef } },
+};
+
 describe('the document of the protocol', () => {
   it('prints a message of every kind, and nothing that is not looked at here', () => {
     const messages = [...Object.keys(TO_MANAGER), ...Object.keys(FROM_MANAGER)];
-    expect([...BLOCKS.keys()].sort()).toEqual([...messages, 'hello', 'varints'].sort());
+    const others = ['hello', 'issuer', 'varints', ...Object.keys(TRANSFERS)];
+    expect([...BLOCKS.keys()].sort()).toEqual([...messages, ...others].sort());
     const declared = [...toManager.samples(), ...fromManager.samples()].map(({ kind }) => kind);
     expect(messages.filter((name) => name !== 'snapshot').sort()).toEqual([...new Set(declared)].sort());
   });
@@ -53,9 +72,46 @@ describe('the document of the protocol', () => {
     },
   );
 
+  it('prints the issuer of a Manager with a token, byte by byte', () => {
+    const [root, grant] = [newKeyPair(), newKeyPair()];
+    const fields = {
+      ...{ cluster: 'blue', rootPoint: root.point, point: grant.point, endS: 0, hosts: [], listens: true },
+      ...{ id: Buffer.from('0123456789abcdef', 'hex'), grants: 'server:pool/presence' },
+    };
+    const { raw, issuer } = new X509Certificate(processCertificate(fields, grant, newKeyPair()));
+    expect(raw.includes(Buffer.from(block('issuer')))).toBe(true);
+    expect(identityOf(issuer, 'blue')).toMatchObject({ id: '0123456789abcdef', endS: undefined });
+  });
+
   it('prints the words of the handshake', () => {
     const { name, version, oldest } = POOL_PROTOCOL;
     expect(unpack(block('hello'))).toEqual({ protocol: name, version, oldest, role: 'lookup' });
+  });
+
+  it.each(Object.entries(TRANSFERS))(
+    'prints %s as it is written and read between owners',
+    (name, message) => {
+      expect(hexOf(encodeFromSource(message))).toBe(hexOf(block(name)));
+      expect(encodeFromSource(decodeFromSource(block(name)))).toEqual(encodeFromSource(message));
+    },
+  );
+
+  it('has every kind of message between owners, in the order of their numbers', () => {
+    const rows = [...DOCUMENT.matchAll(/^\| (\w+) \| `0(\d)` \| /gm)].map(([, kind, place]) => [
+      kind,
+      Number(place),
+    ]);
+    const kinds = (samples: readonly { readonly kind: string }[]): readonly (readonly [string, number])[] =>
+      [...new Set(samples.map(({ kind }) => kind))].map((kind, place) => [kind, place]);
+    const { fromSource, fromTarget } = transferForms;
+    expect(rows).toEqual([...kinds(fromSource.samples()), ...kinds(fromTarget.samples())]);
+  });
+
+  it('has every code with which a target refuses', () => {
+    const stages = readFileSync(new URL('../shell/moves/stages.ts', import.meta.url), 'utf8');
+    const codes = new Set([...stages.matchAll(/'([A-Z]+_?[A-Z]*)',\s/g)].map(([, code = '']) => code));
+    expect(codes.size).toBeGreaterThan(10);
+    for (const code of codes) expect(DOCUMENT, code).toContain(`\`${code}\``);
   });
 
   it('prints varints', () => {

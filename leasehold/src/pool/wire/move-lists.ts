@@ -58,7 +58,7 @@ export const receiving: Form<readonly Receiving[]> = tickets<Receiving>({
   from: label,
   digest: optional(label),
 });
-export const handed: Form<readonly Handed[]> = tickets<Handed>({ to: label, digest: label });
+export const handed: Form<readonly Handed[]> = tickets<Handed>({ to: label, digest: label, bytes: whole });
 export const moves: Form<readonly MoveOrder[]> = tickets<MoveOrder>({
   to: label,
   toName: label,

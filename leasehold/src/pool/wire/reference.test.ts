@@ -4,9 +4,17 @@
  */
 
 import { spawn, spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { readGrants } from '../../node/identity/grants.ts';
+import { newKeyPair } from '../../node/identity/keys.ts';
+import { makeToken, readToken } from '../../node/identity/token.ts';
+import { secureSocketsOf } from '../../node/mesh/tls-option.ts';
+import type { ListenSockets } from '../../node/tcp/sockets.ts';
 import { nodeRuntime } from '../../node/runtime.ts';
 import { listenTcp, type TcpListener } from '../../node/tcp/listen.ts';
 import { RING_SIZE } from '../../runtime/keys/position.ts';
@@ -40,24 +48,32 @@ class Conversation implements AsyncDisposable {
   readonly #child: ReturnType<typeof spawn>;
   readonly #lines: AsyncIterator<string>;
   readonly #syncs: { readonly from: string; readonly sync: Sync }[] = [];
+  complaint = '';
   #arrived: () => void = () => {};
   #peer = '';
 
-  constructor(listener: TcpListener<FromManager, ToGate>, key: string) {
+  constructor(listener: TcpListener<FromManager, ToGate>, key: string, files: readonly string[]) {
     this.#listener = listener;
     listener.listen((from, message) => {
       if (message.kind === 'sync') this.#syncs.push({ from, sync: message });
       this.#arrived();
     });
     const { host, port } = listener;
-    this.#child = spawn('python3', ['-B', SCRIPT, host, String(port), 'presence', key], {
-      stdio: ['ignore', 'pipe', 'inherit'],
+    this.#child = spawn('python3', ['-B', SCRIPT, host, String(port), 'presence', key, ...files], {
+      stdio: ['ignore', 'pipe', 'pipe'],
     });
     if (this.#child.stdout === null) throw new Error('no output');
+    this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      this.complaint += text;
+    });
     this.#lines = createInterface({ input: this.#child.stdout })[Symbol.asyncIterator]();
   }
 
-  static async begin(key: string): Promise<Conversation> {
+  static async begin(
+    key: string,
+    secure?: ListenSockets,
+    files: readonly string[] = [],
+  ): Promise<Conversation> {
     const listener = await listenTcp({
       host: '127.0.0.1',
       port: 0,
@@ -65,8 +81,9 @@ class Conversation implements AsyncDisposable {
       protocol: POOL_PROTOCOL,
       runtime: nodeRuntime(),
       logger: silent,
+      secure,
     });
-    return new Conversation(listener, key);
+    return new Conversation(listener, key, files);
   }
 
   /** The look-up's next message. */
@@ -87,6 +104,11 @@ class Conversation implements AsyncDisposable {
         this.#arrived = resolve;
       });
     }
+  }
+
+  /** How many look-ups were welcomed. */
+  get peers(): number {
+    return this.#listener.peers.size;
   }
 
   tell(message: FromManager): void {
@@ -131,4 +153,36 @@ describe('a look-up that was written from the document', () => {
     expect(await talk.said()).toEqual({ what: 'lost', everything: true });
     expect(await talk.said()).toMatchObject({ ...alice, position: 12, rows: 3, url: 'http://a' });
   }, 30_000);
+
+  it('speaks TLS with the files of a token, and to a Manager of its pool alone', async (context) => {
+    if (!hasPython) context.skip('NOT TESTED: there is no python3 here, so docs/lookup.py was not run');
+    const cluster = { cluster: 'blue', root: newKeyPair(), hosts: [], endS: undefined };
+    const token = (grants: string, root = cluster.root): string =>
+      makeToken({ ...cluster, root, grants: readGrants(grants) });
+    const directory = mkdtempSync(join(tmpdir(), 'leasehold-lookup-'));
+    try {
+      const { anchor, vouch } = readToken(token('reader:pool/presence'));
+      const { cert, key } = vouch();
+      for (const [name, text] of Object.entries({ 'ca.pem': anchor, 'cert.pem': cert, 'key.pem': key }))
+        writeFileSync(join(directory, name), text);
+      const begin = (tls: string) =>
+        Conversation.begin('alice', secureSocketsOf({ tls, logger: silent }, 0), [directory]);
+      for (const grants of ['server:pool/presence', 'reader:quorum|server:pool/pre*']) {
+        await using talk = await begin(token(grants));
+        expect(await talk.said()).toEqual({ what: 'welcome', version: 3 });
+        talk.tell(answering(await talk.asked(), snapshot));
+        expect(await talk.said()).toMatchObject({ what: 'at', position: 70_000, url: 'http://a' });
+      }
+      for (const grants of ['server:pool/other|server:flease', 'owner:pool', 'server:pool/pres']) {
+        await using talk = await begin(token(grants));
+        expect(await talk.said()).toBeUndefined();
+        expect([talk.complaint, talk.peers]).toEqual([expect.stringContaining('no Manager of presence'), 0]);
+      }
+      await using foreign = await begin(token('everything', newKeyPair()));
+      expect(await foreign.said()).toBeUndefined();
+      expect(foreign.complaint).toContain('CERTIFICATE_VERIFY_FAILED');
+    } finally {
+      rmSync(directory, { recursive: true });
+    }
+  }, 60_000);
 });

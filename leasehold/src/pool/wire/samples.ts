@@ -61,8 +61,24 @@ export const report: Report = {
     { start: 3n * QUARTER, end: RING_SIZE, number: 9, ticket: 'c4.2.4', from: 'b.1', digest: undefined },
   ],
   handed: [
-    { start: 3n * QUARTER, end: RING_SIZE, number: 11, ticket: 'c4.2.5', to: 'b.1', digest: '0-0-0' },
-    { start: QUARTER, end: QUARTER + 16n, number: 12, ticket: 'c4.2.6', to: 'b.1', digest: '1-9-ff' },
+    {
+      start: 3n * QUARTER,
+      end: RING_SIZE,
+      number: 11,
+      ticket: 'c4.2.5',
+      to: 'b.1',
+      digest: '0-0-0',
+      bytes: 0,
+    },
+    {
+      start: QUARTER,
+      end: QUARTER + 16n,
+      number: 12,
+      ticket: 'c4.2.6',
+      to: 'b.1',
+      digest: '1-9-ff',
+      bytes: 9,
+    },
   ],
 };
 

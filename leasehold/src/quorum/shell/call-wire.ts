@@ -13,8 +13,8 @@ import type { DialSockets } from '../../node/tcp/sockets.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import type { Call, Reply } from '../wire/calls.ts';
-import { type LeaseholdError, RefusedError } from '../../runtime/errors.ts';
-import { HandshakeRefusedError, VersionMismatchError, WrongProtocolError } from '../../node/tcp/errors.ts';
+import type { LeaseholdError, RefusedError } from '../../runtime/errors.ts';
+import { refusalOfAll } from '../../node/tcp/lasting-refusal.ts';
 import { anotherCluster } from '../core/errors.ts';
 import { clientCodec, QUORUM_PROTOCOL } from '../wire/codec.ts';
 import { ownReply } from './client-checks.ts';
@@ -154,9 +154,7 @@ export class TcpWire implements CallWire {
   }
 
   refusal(): LeaseholdError | undefined {
-    const problems = this.#dialer.problems();
-    const refusals = this.#servers.map((server) => lastingRefusal(problems.get(server)));
-    return refusals.includes(undefined) ? undefined : refusals[0];
+    return refusalOfAll(this.#servers, this.#dialer.problems());
   }
 
   problems(): string {
@@ -167,20 +165,6 @@ export class TcpWire implements CallWire {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#dialer[Symbol.asyncDispose]();
   }
-}
-
-/** Reasons that a server gives in the handshake, and that settings and rights alone can mend. */
-const LASTING: ReadonlySet<string> = new Set(['NOT_ALLOWED', 'TLS_REQUIRED']);
-
-/** The refusal, if time does not mend it: a server that is away, or full, may serve later, and is waited for. */
-function lastingRefusal(problem: LeaseholdError | undefined): LeaseholdError | undefined {
-  if (problem instanceof HandshakeRefusedError)
-    return LASTING.has(problem.reason) ? new RefusedError(problem.reason, problem.message) : undefined;
-  const isLasting =
-    problem instanceof RefusedError ||
-    problem instanceof VersionMismatchError ||
-    problem instanceof WrongProtocolError;
-  return isLasting ? problem : undefined;
 }
 
 /** Within the replica's process. */

@@ -5,7 +5,7 @@ import { ANY } from '../../node/identity/grants.ts';
 import { randomId } from '../../node/id.ts';
 import { type BeginOptions, closeOnAbort } from '../../runtime/handle.ts';
 import { checkAddress } from '../../node/mesh/peers-option.ts';
-import { secureSocketsOf } from '../../node/mesh/tls-option.ts';
+import { secureSocketsOf, TLS_ROW } from '../../node/mesh/tls-option.ts';
 import { nodeRuntime } from '../../node/runtime.ts';
 import { warnings } from '../../node/process/warnings.ts';
 import { invalidOption } from '../../runtime/errors.ts';
@@ -35,7 +35,7 @@ export interface ConnectQuorumOptions extends Omit<BeginOptions, 'insecure'> {
 
   /**
    * As at the replicas. A token needs the grant `reader:quorum/<cell>` to read and watch, `client:quorum/<cell>` to write, and `operator:quorum/<cell>` to
-   * change members. @default plain TCP
+   * change members. @default the token of the environment; without one plain TCP
    */
   tls?: BeginOptions['tls'];
 
@@ -54,7 +54,7 @@ export const CONNECT_QUORUM_OPTIONS: OptionTable<
   servers: required(is.anything()),
   inOrder: or(false, is.flag),
   cell: or('default', is.name(NAME_CHARACTERS_MAX)),
-  tls: optional(is.anything(), 'plain TCP'),
+  tls: TLS_ROW,
   timeoutMs: or(CLIENT_TIMEOUT_MS, is.timeLimit),
   signal: optional(is.signal),
   logger: or(warnings, is.logger, LOGGER_WORDS),
@@ -69,13 +69,13 @@ export const CONNECT_QUORUM_OPTIONS: OptionTable<
  */
 export async function connectQuorum(options: ConnectQuorumOptions): Promise<QuorumClient> {
   const resolved = resolveOptions('', options, CONNECT_QUORUM_OPTIONS);
-  const { servers, inOrder, cell, timeoutMs, signal, logger } = resolved;
+  const { servers, inOrder, cell, tls, timeoutMs, signal, logger } = resolved;
   checkServers(servers);
   signal?.throwIfAborted();
   const runtime = nodeRuntime({
     onBackwards: (ms) => logger.error('the monotonic clock went back; it stands still meanwhile', { ms }),
   });
-  const secure = secureSocketsOf(options.tls, runtime.wallMs());
+  const secure = secureSocketsOf({ tls, logger }, runtime.wallMs());
   if (secure !== undefined) checkOwnRole({ module: 'quorum', group: cell }, 'reader', ANY, secure.own);
   // The client's own timers keep the process alive while a call or a watch waits; the dialer's do not, so that an idle client with no
   // connection lets the process end.

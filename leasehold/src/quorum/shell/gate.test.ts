@@ -20,7 +20,8 @@ import { TestCell } from './testing/cells.ts';
 
 const cluster = { cluster: 'blue', root: newKeyPair(), hosts: [], endS: undefined };
 const token = (grants: string): string => makeToken({ ...cluster, grants: readGrants(grants) });
-const socketsFor = (grants: string) => secureSocketsOf(token(grants), 0) ?? expect.fail('no sockets');
+const socketsFor = (grants: string) =>
+  secureSocketsOf({ tls: token(grants), logger: silent }, 0) ?? expect.fail('no sockets');
 
 const closing: AsyncDisposable[] = [];
 afterEach(async () => {

@@ -9,7 +9,7 @@ import { randomId } from '../../node/id.ts';
 import { checkOwnRole } from '../../node/identity/gate.ts';
 import { type BeginOptions, closeOnAbort, type ListenOptions, type Peers } from '../../runtime/handle.ts';
 import { checkAddress, checkPeers } from '../../node/mesh/peers-option.ts';
-import { checkProtected, secureSocketsOf } from '../../node/mesh/tls-option.ts';
+import { checkProtected, secureSocketsOf, TLS_ROW } from '../../node/mesh/tls-option.ts';
 import { fingerprintsOf } from '../../node/fingerprints.ts';
 import { LockedError } from '../../node/process/lock.ts';
 import { openLockedDirectory } from '../../node/process/locked-directory.ts';
@@ -91,7 +91,7 @@ export interface StartReplicaOptions extends QuorumDurations, BeginOptions, List
    * A token (`lh1.…`) with the grant `server:quorum/<cell>/<name>`: encrypts all connections, and a replica or client may do what its own token grants. Or files of an
    * own authority, `{ ca, cert, key }`, each a path or the text of such a file: every process with a certificate of `ca` may do everything. At every replica and client.
    *
-   * @default plain TCP
+   * @default the token of the environment; without one plain TCP
    */
   tls?: BeginOptions['tls'];
 
@@ -130,7 +130,7 @@ export const START_REPLICA_OPTIONS: OptionTable<
   advertise: optional(is.string, 'its own address in `peers`, or where it listens'),
   newcomer: or(false, is.flag),
   readers: or<Readers>('all', is.oneOf(...READERS)),
-  tls: optional(is.anything(), 'plain TCP'),
+  tls: TLS_ROW,
   insecure: or(false, is.flag),
   timeoutMs: optional(is.timeLimit, 'no limit'),
   signal: optional(is.signal),
@@ -256,7 +256,7 @@ interface CheckedOptions {
 /** Everything that can be found wrong without the directory. @internal @throws {InvalidArgumentError} */
 export function checkReplicaOptions(options: StartReplicaOptions): CheckedOptions {
   const checked = resolveOptions('', options, START_REPLICA_OPTIONS);
-  const { name, cell, newcomer, readers, insecure, advertise } = checked;
+  const { name, cell, newcomer, readers, tls, insecure, advertise, logger } = checked;
   const peers = peersOf(options.peers);
   const own = peers.get(name);
   if (own === undefined && !newcomer) {
@@ -277,9 +277,9 @@ export function checkReplicaOptions(options: StartReplicaOptions): CheckedOption
     );
   const listen = checkAddress('listen', options.listen ?? own);
   if (advertise !== undefined) checkAddress('advertise', advertise);
-  const secure = secureSocketsOf(options.tls, nodeRuntime().wallMs());
+  const secure = secureSocketsOf({ tls, insecure, logger }, nodeRuntime().wallMs());
   if (secure !== undefined) checkOwnRole({ module: 'quorum', group: cell }, 'server', name, secure.own);
-  checkProtected('listen', formatAddress(listen), listen.host, secure, insecure);
+  checkProtected('listen', formatAddress(listen), listen.host, secure, { insecure, logger });
   const placement = placementOf(readers);
   return { name, cell, peers, newcomer, own, durations, listen, advertise, secure, placement };
 }

@@ -8,6 +8,17 @@ import {
   leaveOutWithoutOpenssl,
   makeCertificates,
 } from '../../node/http-client/certificates-script.ts';
+import { readGrants } from '../../node/identity/grants.ts';
+import { newKeyPair } from '../../node/identity/keys.ts';
+import { makeToken } from '../../node/identity/token.ts';
+import { secureSocketsOf } from '../../node/mesh/tls-option.ts';
+import { nodeRuntime } from '../../node/runtime.ts';
+import { parseAddress } from '../../node/tcp/address.ts';
+import { dialTcp } from '../../node/tcp/dial.ts';
+import { listenTcp } from '../../node/tcp/listen.ts';
+import { lastingAddresses } from '../../node/testing/lasting-port.ts';
+import { joinPool } from '../../pool/shell/owner/join-pool.ts';
+import { answerCodec, askCodec, LIMIT_PROTOCOL } from '../wire/codec.ts';
 import { startManager } from '../../pool/shell/manager/start-manager.ts';
 import { type Logger, silent } from '../../runtime/logger.ts';
 import type { SharedLimits } from './shared-limits.ts';
@@ -26,11 +37,13 @@ async function start(
   names: readonly string[],
   logger: Logger = silent,
   options: Partial<JoinLimitsOnPoolOptions> = {},
+  managerTls = options.tls,
 ): Promise<readonly SharedLimits[]> {
   const manager = await startManager({
     listen: '127.0.0.1:0',
     firstStart: true,
     logger: silent,
+    tls: managerTls,
   });
   closing.push(() => manager.close());
   const handles: SharedLimits[] = [];
@@ -186,6 +199,95 @@ describe('processes that share a limit, with TLS', () => {
   }, 60_000);
 });
 
+describe('processes that share a limit, with tokens', () => {
+  const cluster = { cluster: 'blue', root: newKeyPair(), hosts: [], endS: undefined };
+  const token = (grants: string): string => makeToken({ ...cluster, grants: readGrants(grants) });
+  const socketsFor = (grants: string) =>
+    secureSocketsOf({ tls: token(grants), logger: silent }, 0) ?? expect.fail('no sockets');
+  const COMMON = { protocol: LIMIT_PROTOCOL, runtime: nodeRuntime(), logger: silent };
+
+  async function startPool(tls: string): Promise<string> {
+    const manager = await startManager({ listen: '127.0.0.1:0', firstStart: true, logger: silent, tls });
+    closing.push(() => manager.close());
+    return manager.address;
+  }
+
+  async function joinWith(managers: readonly string[], name: string, tls: string): Promise<SharedLimits> {
+    const shared = await joinLimits({ managers, name, tls, logger: silent });
+    closing.push(() => shared.close());
+    return shared;
+  }
+
+  it('answer each other, each with a token for its own name', async () => {
+    const managers = [await startPool(token('server:pool/ratelimit'))];
+    const handles: SharedLimits[] = [];
+    for (const name of ['ada#1', 'ben'])
+      handles.push(await joinWith(managers, name, token(`owner:pool/ratelimit/${name.replace('#', '%23')}`)));
+    const limiters = limitersOf(handles);
+    await untilOwned(limiters);
+    for (const limiter of limiters) expect((await limiter.consume('ann')).denied).not.toBe('cut-off');
+  }, 60_000);
+
+  it.each([
+    ['the name of another', 'owner:pool/ratelimit/eve', 'ada#x'],
+    ['a name that only begins like its own', 'owner:pool/ratelimit/ada', 'ada#1#x'],
+    ['another pool', 'owner:pool/other/ada', 'ada#x'],
+    ['a client of the pool', 'client:pool/ratelimit/ada', 'ada#x'],
+    ['no name', 'owner:pool/ratelimit/ada', 'ada'],
+  ])('take no ask of a process with %s', async (_, grants, role) => {
+    const managers = [await startPool(token('server:pool/ratelimit'))];
+    const ada = await joinWith(managers, 'ada', token('owner:pool/ratelimit/ada'));
+    const at = ada.status().address;
+    const dialer = dialTcp({ ...COMMON, codec: askCodec, role, secure: socketsFor(grants) });
+    closing.push(async () => await dialer[Symbol.asyncDispose]());
+    dialer.connect(at);
+    await vi.waitFor(() => expect(dialer.problems().has(at) || dialer.welcome(at)).toBeTruthy(), LONG_MS);
+    expect([dialer.welcome(at), dialer.problems().get(at)]).toMatchObject([
+      undefined,
+      { reason: 'NOT_ALLOWED' },
+    ]);
+  });
+
+  it.each([
+    ['nothing', 'to another owner', 'owner:pool/ratelimit/eve|owner:pool/ratelimit/dea|server:*'],
+    ['asks', 'to the owner', 'owner:pool/ratelimit/dead'],
+  ])(
+    'say %s %s at the address of an owner',
+    async (said, _, grants) => {
+      const managers = [await startPool(token('server:pool/ratelimit'))];
+      const { place } = await lastingAddresses('place');
+      // An owner by the table, whose process shares no limit any more.
+      const dead = await joinPool({
+        ...{ managers, pool: 'ratelimit', name: 'dead', url: `leasehold-limit://${place}` },
+        ...{ tls: token('owner:pool/ratelimit/dead'), logger: silent },
+      });
+      closing.push(() => dead.close());
+      const hellos: string[] = [];
+      const listener = await listenTcp({
+        ...{ ...COMMON, ...parseAddress(place), codec: answerCodec, secure: socketsFor(grants) },
+        refuses: ({ role }) => {
+          hellos.push(role);
+          return undefined;
+        },
+      });
+      closing.push(async () => await listener[Symbol.asyncDispose]());
+      const heard: unknown[] = [];
+      listener.listen((_from, ask) => heard.push(ask));
+      const ada = await joinWith(managers, 'ada', token('owner:pool/ratelimit/ada'));
+      const [limiter] = limitersOf([ada], { askTimeoutMs: 100 }) as [Limiter];
+      await vi.waitFor(() => expect(dead.ranges()).not.toEqual([]), LONG_MS);
+      await vi.waitFor(async () => {
+        const uses = Array.from({ length: 40 }, (_each, key) => limiter.consume(`key ${key}`));
+        const kinds = new Set((await Promise.all(uses)).map(({ by }) => by));
+        expect(kinds.has('owner') && kinds.size > 1).toBe(true);
+      }, LONG_MS);
+      if (said === 'asks') await vi.waitFor(() => expect(heard).not.toEqual([]), LONG_MS);
+      else expect([hellos, heard]).toEqual([[], []]);
+    },
+    60_000,
+  );
+});
+
 describe('the options of a shared limit', () => {
   it.each([
     [{ whenLost: 'empty' as const }, 'whenLost'],
@@ -222,8 +324,8 @@ describe('the options of a shared limit', () => {
     [{ name: 'ada', listen: '0.0.0.0:0', insecure: true }, 'advertise'],
     [{ name: 'ada', listen: '0.0.0.0:0', insecure: true, advertise: '0.0.0.0:7800' }, 'advertise'],
     [{ name: 'ada', listen: '127.0.0.1:0', advertise: '10.0.0.1' }, 'advertise'],
-    [{ name: 'ada', listen: '0.0.0.0:0', advertise: '10.0.0.1:7800' }, 'listen'],
-    [{ name: 'ada', listen: '10.255.255.1:0' }, 'listen'],
+    [{ name: 'ada', listen: '0.0.0.0:0', advertise: '10.0.0.1:7800' }, 'listen', 'NO_TOKEN'],
+    [{ name: 'ada', listen: '10.255.255.1:0' }, 'listen', 'NO_TOKEN'],
     [{ name: 'ada', listen: '127.0.0.1' }, 'listen'],
     [{ name: 'ada', timeoutMs: 0 }, 'timeoutMs'],
     [{ name: 'ada', tls: { ca: 'x', cert: 'y' } as never }, 'tls.key'],
@@ -231,9 +333,9 @@ describe('the options of a shared limit', () => {
     [undefined as never, 'options'],
     [null as never, 'options'],
     ['ada' as never, 'options'],
-  ])('joinLimits(%j) is refused', async (options, option) => {
+  ])('joinLimits(%j) is refused', async (options, option, code = 'INVALID_OPTION') => {
     await expect(joinLimits(options)).rejects.toMatchObject({
-      code: 'INVALID_OPTION',
+      code,
       details: expect.objectContaining({ option }),
     });
   });

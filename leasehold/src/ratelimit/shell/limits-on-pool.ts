@@ -5,8 +5,11 @@
  * opens a look-up. All limits of a process use the same connections.
  */
 
-import { closeOnAbort, type TlsFiles } from '../../runtime/handle.ts';
-import { checkProtected, fileSocketsOf } from '../../node/mesh/tls-option.ts';
+import { closeOnAbort, type Tls } from '../../runtime/handle.ts';
+import { checkOwnRole, refusalOfPeer, refusalOfServer } from '../../node/identity/gate.ts';
+import { ALL } from '../../node/identity/grants.ts';
+import type { Identity } from '../../node/identity/peer-identity.ts';
+import { checkProtected, secureSocketsOf, TLS_ROW } from '../../node/mesh/tls-option.ts';
 import { randomId } from '../../node/id.ts';
 import { nodeRuntime } from '../../node/runtime.ts';
 import { formatAddress, listenAddress } from '../../node/tcp/address.ts';
@@ -19,7 +22,7 @@ import { TIMEOUT_MS } from '../../pool/shell/entering.ts';
 import { joinPool } from '../../pool/shell/owner/join-pool.ts';
 import { lookUp } from '../../pool/shell/lookup/connect-lookup.ts';
 import { AsyncDisposableStack } from '../../runtime/async-disposable-stack.ts';
-import { invalidOption } from '../../runtime/errors.ts';
+import { invalidOption, type RefusedError } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import { onAbort } from '../../runtime/on-abort.ts';
 import * as is from '../../runtime/option-kinds.ts';
@@ -60,8 +63,13 @@ export interface JoinLimitsOnPoolOptions {
   /** The address that other processes dial, as `host:port`. Required if `listen` is every address of the machine. @default where this process listens */
   advertise?: string | undefined;
 
-  /** Encrypts the asks and answers, and lets only processes ask for which `ca` vouches. In every process, or in none. @default plain TCP */
-  tls?: TlsFiles | undefined;
+  /**
+   * A token (`lh1.…`) with the grant `owner:pool/<pool>/<name>`, or `{ file }` with such a token; or files of an own authority, `{ ca, cert, key }`. Encrypts the asks and
+   * answers, and the way to the Managers. In every process, or in none.
+   *
+   * @default the token of the environment; without one plain TCP
+   */
+  tls?: Tls | undefined;
 
   /** Allows to listen elsewhere than on loopback without TLS: everybody who can connect can take tokens. @default false */
   insecure?: boolean | undefined;
@@ -86,7 +94,7 @@ export const JOIN_LIMITS_ON_POOL_OPTIONS: OptionTable<
   name: required(is.name(NAME_MAX)),
   listen: or('127.0.0.1:0', is.string),
   advertise: optional(is.string, 'where this process listens'),
-  tls: optional(is.anything(), 'plain TCP'),
+  tls: TLS_ROW,
   insecure: or(false, is.flag),
   timeoutMs: or(TIMEOUT_MS, is.timeLimit),
   signal: optional(is.signal),
@@ -96,6 +104,9 @@ export const JOIN_LIMITS_ON_POOL_OPTIONS: OptionTable<
 const EVERYWHERE = new Set(['0.0.0.0', '::']);
 /** After a cut, TCP alone would take minutes to notice. */
 const LIMITS = { heartbeatEveryMs: 1_000, silentAfterMs: 5_000, connections: 1_000 };
+
+/** `web-1#epoch` is a process of the owner web-1, whose name may have a `#` too. */
+const nameOfProcess = (role: string): string => role.slice(0, Math.max(0, role.lastIndexOf('#')));
 
 /** A peer that closes every connection is not dialled more often. */
 const HURRY_EVERY_MS = 1_000;
@@ -111,15 +122,17 @@ function advertisedBy(advertise: string | undefined, host: string): string | und
 /** Resolves when this process is a member of the pool and knows the owners of all keys. */
 export async function joinLimitsOnPool(options: JoinLimitsOnPoolOptions): Promise<SharedLimits> {
   const given = resolveOptions('', options, JOIN_LIMITS_ON_POOL_OPTIONS);
-  const { managers, pool, name, insecure, timeoutMs, signal, logger } = given;
+  const { managers, pool, name, tls, insecure, timeoutMs, signal, logger } = given;
   const { host, port } = listenAddress('listen', given.listen);
   const advertised = advertisedBy(given.advertise, host);
-  const secure = fileSocketsOf(given.tls);
-  checkProtected('listen', given.listen, host, secure, insecure);
   signal?.throwIfAborted();
   const runtime = nodeRuntime({
     onBackwards: (ms) => logger.error('the monotonic clock went back; it stands still meanwhile', { ms }),
   });
+  const secure = secureSocketsOf({ tls, insecure, logger }, runtime.wallMs());
+  const gate = { module: 'pool', group: pool } as const;
+  if (secure !== undefined) checkOwnRole(gate, 'owner', name, secure.own);
+  checkProtected('listen', given.listen, host, secure, { insecure, logger });
   const epoch = randomId();
   const process = `${name}#${epoch}`;
   await using opening = new AsyncDisposableStack();
@@ -133,11 +146,20 @@ export async function joinLimitsOnPool(options: JoinLimitsOnPoolOptions): Promis
     await listenTcp({
       ...{ host, port, codec: answerCodec, protocol: LIMIT_PROTOCOL, runtime, logger, secure },
       limits: LIMITS,
+      refuses: ({ role }, identity) => refusalOfPeer(gate, 'owner', nameOfProcess(role), identity),
       onPeer: ({ id, role }, state) => {
         if (state === 'disconnected') asking.disconnected(role, id);
       },
     }),
   );
+  /** Why the process at an address is none that owns keys there by the table; undefined if it is. The table may change while a connection stands. */
+  const refusalOfOwner = (at: string, identity: Identity): RefusedError | undefined => {
+    const refusals = [...(directory?.namesAt(at) ?? [])].map((owner) =>
+      refusalOfServer(gate, owner, at, identity, 'owner'),
+    );
+    if (refusals.includes(undefined)) return undefined;
+    return refusals[0] ?? refusalOfServer(gate, ALL, at, identity, 'owner');
+  };
   const dialer = opening.use(
     dialTcp({
       ...{
@@ -149,6 +171,7 @@ export async function joinLimitsOnPool(options: JoinLimitsOnPoolOptions): Promis
         secure,
         limits: LIMITS,
       },
+      expects: refusalOfOwner,
       onState: (at, state, why) => {
         if (state === 'connected') {
           limits?.ownerBack(at);
@@ -172,7 +195,7 @@ export async function joinLimitsOnPool(options: JoinLimitsOnPoolOptions): Promis
   const giving = new AbortController();
   using _ = onAbort(signal, () => giving.abort(signal?.reason));
   const overAt = later(runtime.now(), timeoutMs);
-  const joining = { managers, pool, logger, signal: giving.signal };
+  const joining = { managers, pool, tls, logger, signal: giving.signal };
   const owner = opening.use(
     await joinPool({
       ...joining,
@@ -192,7 +215,10 @@ export async function joinLimitsOnPool(options: JoinLimitsOnPoolOptions): Promis
 
   limits = new SharedLimits({
     ...{ name, instance: pool, address, epoch, directory, runtime, logger },
-    sendAsk: (to, ask) => dialer.send(to, ask),
+    sendAsk: (to, ask) => {
+      const identity = dialer.identity(to);
+      if (identity === undefined || refusalOfOwner(to, identity) === undefined) dialer.send(to, ask);
+    },
     sendAnswer: (to, answer) => listener.send(asking.connectionOf(to) ?? '', answer),
     release: () => owner.close(),
     close: () => {

@@ -48,6 +48,10 @@ export class PoolDirectory implements Directory {
   /** The keys of this process when it began to leave, less those whose next owner is known; and since when the youngest were held. */
   #leaving: { spans: readonly NumberedSpan[]; readonly youngestMs: number } | undefined;
   #gained: Gained[] = [];
+  /** The names at each address, at a position of the log. */
+  #names:
+    | { readonly position: number | undefined; readonly at: ReadonlyMap<string, Set<string>> }
+    | undefined;
   /** The owners of the pool, at a position of its log. */
   #members: { readonly position: number | undefined; readonly count: number | undefined } | undefined;
 
@@ -68,6 +72,21 @@ export class PoolDirectory implements Directory {
     if (this.#isClosed) return undefined;
     const url = this.#lookup.find(poolKey(limiter, key))?.url;
     return url === undefined || url === this.#owner.url ? undefined : addressOf(url);
+  }
+
+  /** The owners in the table whose address this is. Two, while the table still has the one that was there before. */
+  namesAt(address: string): ReadonlySet<string> {
+    const position = this.#lookup.position?.position;
+    if (this.#names === undefined || this.#names.position !== position) {
+      const at = new Map<string, Set<string>>();
+      for (const { owner } of this.#rows({ start: 0n, end: RING_SIZE })) {
+        if (owner === undefined) continue;
+        const place = addressOf(owner.url);
+        at.set(place, (at.get(place) ?? new Set()).add(owner.name));
+      }
+      this.#names = { position, at };
+    }
+    return this.#names.at.get(address) ?? NOBODY;
   }
 
   /**
@@ -205,6 +224,8 @@ export class PoolDirectory implements Directory {
     return rows;
   }
 }
+
+const NOBODY: ReadonlySet<string> = new Set();
 
 /** Limiters are apart by their minters; in the pool their keys may meet. */
 const poolKey = (limiter: string, key: string): string => `${limiter}/${key}`;

@@ -5,6 +5,7 @@ import { freePeers, join, LEASE_MS, SKEW_MS, TestGroup } from '../testing/groups
 import { metricsText } from '../../../node/service/merged-metrics.ts';
 import { serveStatus, type StatusServer } from '../../../node/service/serve-status.ts';
 import { METRICS } from './metrics.ts';
+import { complaintsAbout } from '../../../node/testing/exposition.ts';
 
 const LONG_MS = 30_000;
 
@@ -134,6 +135,7 @@ describe('a member that is asked over HTTP', { timeout: LONG_MS }, () => {
     const answer = await fetch(`${server.url}/metrics`);
     expect(answer.headers.get('content-type')).toContain('version=0.0.4');
     const text = await answer.text();
+    expect(complaintsAbout(text)).toEqual([]);
     for (const { name, type } of METRICS) expect(text).toContain(`# TYPE ${name} ${type}\n`);
     expect(text).toContain('leasehold_flease_peer_connected{cell="default",peer="b"} 1\n');
     expect(text).toMatch(/^leasehold_flease_attempts_total\{cell="default"\} [1-9]/m);

@@ -9,6 +9,7 @@ import { connectGroup } from '../connect-group.ts';
 import { joinGroup } from '../join-group.ts';
 import { MEMBER_METRICS } from './metrics.ts';
 import { serveStatus } from '../../../node/service/serve-status.ts';
+import { complaintsAbout } from '../../../node/testing/exposition.ts';
 
 const LONG_MS = 60_000;
 const until = (isSo: () => boolean | Promise<boolean>) =>
@@ -77,6 +78,7 @@ describe('a server of a group over HTTP', { timeout: LONG_MS }, () => {
     await one.acting();
     expect(await get('/readyz')).toMatchObject({ isReady: true });
     const metrics = await (await fetch(`${server.url}/metrics`)).text();
+    expect(complaintsAbout(metrics)).toEqual([]);
     expect(metrics).toContain('leasehold_membership_standing{group="default",standing="acts"} 1');
     expect(metrics).toContain('leasehold_membership_peer_reach{group="default",peer="b"} 2');
   });

@@ -2,8 +2,11 @@ import { describe, expect, it } from 'vitest';
 import { newSigner, nodeVerifier } from '../../../node/signer.ts';
 import { prove } from '../incarnation.ts';
 import type { Prove, Report, ToGate } from '../messages.ts';
-import { certificate, report, sync } from '../../wire/samples.ts';
-import { ruleOn } from './gate.ts';
+import { decodeFromManager, encodeMessage } from '../../wire/messages.ts';
+import { certificate, report, sync, TO_MANAGER } from '../../wire/samples.ts';
+import type { LeaseholdError } from '../../../runtime/errors.ts';
+import type { FromManager } from '../messages.ts';
+import { gated, type Lines, type May, ruleOn } from './gate.ts';
 
 const [signer, other] = [newSigner(), newSigner()];
 const CHANNEL = 'ab'.repeat(16);
@@ -49,6 +52,62 @@ describe('the gate before a Manager', () => {
     const [first, , , , fifth] = proofs as [Prove, Prove, Prove, Prove, Prove];
     expect(ruling(fifth, ...proofs.slice(0, 4))).toBe('refuse');
     expect(ruling(first, ...proofs.slice(0, 4))).toBe('remember');
+  });
+});
+
+/** One connection through the gate: what passes, and the last words to its peer. */
+function lineWith(may: May | undefined) {
+  const passed: ToGate[] = [];
+  const dismissed: (readonly [LeaseholdError, FromManager])[] = [];
+  let hear: (from: string, message: ToGate) => void = () => {};
+  const peer = { channel: CHANNEL };
+  const lines: Lines = {
+    send: () => {},
+    listen: (callback) => {
+      hear = callback;
+      return { [Symbol.dispose]: () => {} };
+    },
+    peer: () => peer,
+    dismiss: (_, why, lastWords) => dismissed.push([why, lastWords]),
+  };
+  gated(lines, nodeVerifier, may).listen((_, message) => passed.push(message));
+  return { passed, dismissed, say: (message: ToGate) => hear('peer', message) };
+}
+
+describe('the gate of tokens before it', () => {
+  const proof = prove(signer, 'presence', CHANNEL);
+  const mine = reportOf(signer.incarnation);
+
+  it('is asked first, and each time: a proof that may not be said proves nothing', () => {
+    let isAllowed = false;
+    const { passed, dismissed, say } = lineWith((from, { kind }) =>
+      isAllowed ? undefined : { message: `${from} may not ${kind}` },
+    );
+    say(proof);
+    isAllowed = true;
+    say(mine);
+    expect(passed).toEqual([]);
+    say(proof);
+    say(mine);
+    isAllowed = false;
+    say(mine);
+    expect(passed).toEqual([mine]);
+    expect(dismissed.map(([, words]) => words)).toMatchObject([
+      { message: 'this prove is not allowed: peer may not prove', asker: signer.incarnation },
+      { message: expect.stringContaining('was not proved') },
+      { message: 'this report is not allowed: peer may not report', pool: 'presence' },
+    ]);
+  });
+
+  it('says no in words that every message can be answered with', () => {
+    const { dismissed, say } = lineWith(() => ({ message: 'no' }));
+    for (const message of Object.values(TO_MANAGER)) say(message);
+    const words = dismissed.map(([, lastWords]) => lastWords);
+    expect(words).toHaveLength(5);
+    for (const each of words) {
+      expect(each).toMatchObject({ kind: 'refused', code: 'NOT_ALLOWED', retryable: false });
+      expect(decodeFromManager(encodeMessage(each))).toEqual(each);
+    }
   });
 });
 

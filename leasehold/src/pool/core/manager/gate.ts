@@ -5,6 +5,9 @@
  * else an owner's report could do to keys, it then does to that owner's own. Probes, syncs and certificates pass: probes and
  * syncs change nothing, the position that a sync claims to have seen needs a stamp (`stamps.ts`), and a certificate shows a secret.
  *
+ * Where processes have tokens, a second gate stands before this one (`may`): may a process with that token say this at all? The decision comes in as a
+ * function, because this core knows no certificates.
+ *
  * A refused message has no effect. Its sender is told `NOT_ALLOWED`, and the connection ends.
  */
 
@@ -51,13 +54,23 @@ export function ruleOn(message: ToGate, { channel, proved }: Standing, verifier:
 
 const nameOf = ({ pool, incarnation }: Prove | Report): string => JSON.stringify([pool, incarnation]);
 
-const refuse = ({ pool, incarnation, kind }: Prove | Report, why: string): Ruling => ({
+const refuse = (message: ToGate, why: string): Extract<Ruling, { readonly do: 'refuse' }> => ({
   do: 'refuse',
   refused: {
-    ...{ kind: 'refused', pool, asker: incarnation, code: 'NOT_ALLOWED', retryable: false },
-    message: `this ${kind} is not allowed: ${why}`,
+    ...{ kind: 'refused', ...askerOf(message), code: 'NOT_ALLOWED', retryable: false },
+    message: `this ${message.kind} is not allowed: ${why}`,
   },
 });
+
+/** Of a message that names none. */
+const NONE = '*';
+
+/** Whom a refusal means, as far as the message says. */
+function askerOf(message: ToGate): { readonly pool: string; readonly asker: string } {
+  if (message.kind === 'certificate') return { pool: NONE, asker: NONE };
+  if (message.kind === 'probe') return { pool: NONE, asker: message.asker };
+  return { pool: message.pool, asker: message.kind === 'sync' ? message.lookup : message.incarnation };
+}
 
 /** A peer sent a message that it may not send, and loses its connection. */
 const notAllowed = (message: string): RefusedError =>
@@ -71,8 +84,15 @@ export interface Lines extends Transport<FromManager, ToGate> {
   dismiss(from: string, why: LeaseholdError, lastWords: FromManager): void;
 }
 
+/** Why the peer of this connection may not say this, by its token; undefined if it may. */
+export type May = (from: string, message: ToGate) => { readonly message: string } | undefined;
+
 /** The same connections with the gate before the listener. */
-export function gated(lines: Lines, verifier: Verifier): Transport<FromManager, ToManager> {
+export function gated(
+  lines: Lines,
+  verifier: Verifier,
+  may: May = () => undefined,
+): Transport<FromManager, ToManager> {
   const proofs = new WeakMap<object, Set<string>>();
   return {
     send: (to, message) => lines.send(to, message),
@@ -82,7 +102,11 @@ export function gated(lines: Lines, verifier: Verifier): Transport<FromManager, 
         if (peer === undefined) return;
         const proved = proofs.get(peer) ?? new Set<string>();
         proofs.set(peer, proved);
-        const ruling = ruleOn(message, { channel: peer.channel, proved }, verifier);
+        const why = may(from, message)?.message;
+        const ruling =
+          why === undefined
+            ? ruleOn(message, { channel: peer.channel, proved }, verifier)
+            : refuse(message, why);
         if (ruling.do === 'pass') callback(from, ruling.message);
         else if (ruling.do === 'remember') proved.add(ruling.proved);
         else lines.dismiss(from, notAllowed(ruling.refused.message), ruling.refused);

@@ -199,6 +199,7 @@ export class Leader {
       isWriting: this.isWriting,
       owners: observeOwners(this.#state, this.#owners, this.#holds),
       target: (pool) => this.#placements.last(pool),
+      moves: (pool) => this.#moves.observe(pool, this.#state.pool(pool)),
     };
   }
 

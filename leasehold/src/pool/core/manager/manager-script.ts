@@ -366,7 +366,7 @@ function aboutMoves(who: string, rest: readonly string[], words: readonly string
     })),
     receiving: ticketsOf(words, 'receiving').map(({ other, ...one }) => ({ ...one, from: other })),
     handed: ticketsOf(words, 'handed').map(({ other, digest = '', ...one }) => ({
-      ...{ ...one, to: other, digest },
+      ...{ ...one, to: other, digest, bytes: 0 },
     })),
   };
 }

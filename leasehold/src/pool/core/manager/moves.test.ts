@@ -139,6 +139,17 @@ describe('an order of an operator', () => {
             > a: update ack=5 asked emptying targets 1
     `));
 
+  it('lets a pool begin to move keys', () =>
+    plays(`${TWO_MOVERS}
+      10040 order a emptying
+            > append 3 term 1 order:a:emptying
+      10050 appended
+            > a: update ack=2 0-8#1 asked emptying targets 1
+            > append 4 term 1 moves
+      10060 appended
+            > b: update ack=2 8-16#1 expect m1.1.1:0-8#1<a
+    `));
+
   it('is written once, and not at all if it stands already', () =>
     plays(`${QUIET}
       10040 order a cordoned
@@ -210,4 +221,64 @@ describe('an order of an operator', () => {
       10060 report a 3? heard 0-8#1 moves intent=draining
             > a: update ack=3 0-8#1 targets 0
     `));
+
+  it('never asks back the keys of an owner that is to be emptied, also if its state cannot be brought away for a while', () =>
+    plays(`${QUIET}
+      10040 order a emptying
+            > append 3 term 1 order:a:emptying
+      10050 appended
+            > a: update ack=2 0-8#1 asked emptying targets 1
+            > b: update ack=2 8-16#1 expect m1.1.1:0-8#1<a
+      10060 report a 3? heard 0-8#1
+            > a: update ack=3 0-8#1
+    `));
+});
+
+describe('a pool in which nobody comes or goes', () => {
+  /** `a` has the whole ring. */
+  const UNEVEN = `
+    0     log 1 0 join:a join:b grant:a:0-16 moves
+    10000 elected 1 2000000
+          > append 2 term 1
+    10010 appended
+    10020 report b 1? moves
+          > b: update ack=1
+    10020 report a 1? 0-16#1 moves
+          > a: update ack=1 0-16#1
+    10025 report b 2 heard moves
+    10030 report a 2 heard 0-16#1 moves
+  `;
+
+  it('is evened out, 9 % of the ring in a round: a part of a row goes where too little is', () =>
+    plays(
+      `${UNEVEN}
+          > b: update ack=2 expect m1.1.1:14-16#1<a
+      10040 report b 3 heard moves receiving=m1.1.1:14-16#1<a
+            > a: update ack=2 0-16#1 move m1.1.1:14-16#1>b
+    `,
+      { quietAfterMs: 0 },
+    ));
+
+  it('is left alone before that', () => plays(UNEVEN, { quietAfterMs: 60_000 }));
+
+  it('is left alone while an owner hands all over', () =>
+    plays(
+      `
+      0     log 1 0 join:a join:b join:c grant:a:0-16 moves order:c:emptying
+      10000 elected 1 2000000
+            > append 2 term 1
+      10010 appended
+      10020 report b 1? moves
+            > b: update ack=1
+      10020 report c 1? moves
+            > c: update ack=1 asked emptying
+      10020 report a 1? 0-16#1 moves
+            > a: update ack=1 0-16#1
+      10025 report b 2 heard moves
+      10025 report c 2 heard moves
+      10030 report a 2 heard 0-16#1 moves
+            > c: update ack=2 asked emptying targets 2
+    `,
+      { quietAfterMs: 0 },
+    ));
 });

@@ -9,6 +9,7 @@ import type { Placement } from '../policy/policy.ts';
 import type { ManagerState } from '../state.ts';
 import { type OwnerSessions, isMember } from './owner-sessions.ts';
 import type { Holds } from './holds.ts';
+import type { MovesObservation } from './pool-moves.ts';
 
 /** An owner, as a Manager sees it. */
 export interface OwnerObservation extends OwnerAddress {
@@ -61,6 +62,8 @@ export interface ManagerObservation {
   readonly lookups: readonly LookupObservation[];
   /** Where the policy wants the keys of a pool; empty unless it leads. */
   target(pool: string): readonly Placement[];
+  /** What moves, and what owners intend; undefined unless it leads. */
+  moves(pool: string): MovesObservation | undefined;
   /** The policy's name for a pool. */
   policy(pool: string): string;
 }
@@ -68,7 +71,7 @@ export interface ManagerObservation {
 /** The part that only a leader has. */
 export type LeaderObservation = Pick<
   ManagerObservation,
-  'leadsUntil' | 'waitsUntil' | 'isBegunHere' | 'isFirst' | 'isWriting' | 'owners' | 'target'
+  'leadsUntil' | 'waitsUntil' | 'isBegunHere' | 'isFirst' | 'isWriting' | 'owners' | 'target' | 'moves'
 >;
 
 /** One that does not lead hears no owners, and knows of them only by the log. */
@@ -89,6 +92,7 @@ export function observeWithoutLeading(state: ManagerState): LeaderObservation {
     isWriting: false,
     owners,
     target: () => [],
+    moves: () => undefined,
   };
 }
 

@@ -18,12 +18,12 @@ import type { Expected, Intent, MoveOrder, Report } from '../messages.ts';
 import { RING_SIZE } from '../../../runtime/keys/position.ts';
 import { type HandOvers, handOvers } from '../moves/hand-overs.ts';
 import type { Balance } from '../policy/policy.ts';
-import { Tickets, type WantedMove } from '../moves/tickets.ts';
+import { type ObservedMove, Tickets, type WantedMove } from '../moves/tickets.ts';
 import { type ResolvedDurations, reportWithinMs } from '../options.ts';
 import type { NumberedSpan } from '../messages.ts';
 import type { Batch } from '../state.ts';
-import type { PoolTable, Row, TableRecord } from '../table.ts';
-import { isToBeEmpty, orderedIntent } from './intent.ts';
+import type { MemberOrder, PoolTable, Row, TableRecord } from '../table.ts';
+import { intentOf, isToBeEmpty, orderedIntent } from './intent.ts';
 import { hasSuccessor, latestByName } from './namesakes.ts';
 import type { Session } from './session.ts';
 
@@ -44,6 +44,26 @@ export interface MoveNews {
   readonly incoming: readonly Expected[];
   readonly asked: Intent | undefined;
   readonly targets: number | undefined;
+}
+
+/** The moves of a pool, for an operator. */
+export interface MovesObservation {
+  readonly underway: readonly ObservedMove[];
+  /** Every member, in the order in which they joined. */
+  readonly members: readonly MoverObservation[];
+}
+
+export interface MoverObservation {
+  readonly incarnation: string;
+  readonly name: string;
+  /** Its keys move with their state; undefined if this leader has not heard it. */
+  readonly movesKeys: boolean | undefined;
+  readonly intent: Intent;
+  readonly order: MemberOrder | undefined;
+  /** How many owners could take its keys; undefined as long as this leader does not know. */
+  readonly targets: number | undefined;
+  /** Since this leader was elected. */
+  readonly sentBytes: number;
 }
 
 export interface MoveTerms {
@@ -139,7 +159,9 @@ export class PoolMoves {
       isBusy: (span) => tickets.isBusy(span),
       mayMoveState: (incarnation) => {
         const session = sessions.get(incarnation);
-        if (table.members.get(incarnation)?.order === 'released') return false;
+        const order = table.members.get(incarnation)?.order;
+        if (order === 'released') return false;
+        if (order === 'emptying') return true; // Keys that cannot be handed over stay.
         return session === undefined || session.report.transfer !== undefined;
       },
       isToBegin: !table.hasMoves && this.#isToBegin(pool, table, now),
@@ -215,6 +237,23 @@ export class PoolMoves {
     const tickets = this.#tickets.get(pool);
     if (tickets === undefined) return false;
     return heard.hearsTerm || (heard.holdsOther && tickets.isWaiting);
+  }
+
+  observe(pool: string, table: PoolTable): MovesObservation {
+    const tickets = this.#tickets.get(pool);
+    const sessions = this.#terms.sessionsOf(pool);
+    const knows = tickets !== undefined && this.#acquainted.has(pool);
+    const members = [...table.members.values()].map((member): MoverObservation => {
+      const { incarnation, name, order } = member;
+      const report = sessions.get(incarnation)?.report;
+      return {
+        ...{ incarnation, name, order, intent: intentOf(member, report) },
+        movesKeys: report === undefined ? undefined : report.transfer !== undefined,
+        targets: knows ? tickets.targets(incarnation, table) : undefined,
+        sentBytes: tickets?.sentBy(incarnation) ?? 0,
+      };
+    });
+    return { underway: tickets?.observe() ?? [], members };
   }
 
   /** Undefined where nobody speaks of moves. */

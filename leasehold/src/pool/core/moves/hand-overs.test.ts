@@ -36,7 +36,7 @@ const target = (more: Partial<Report> = {}): Session =>
   new Session('b', reportOf('b', { receiving: [said], ...more }), instant(0));
 
 const word = (more: Partial<HandedWord> = {}, place = '0-8#2'): HandedWord => ({
-  word: { ...numbered(place), ticket: 't', to: 'b', digest },
+  word: { ...numbered(place), ticket: 't', to: 'b', digest, bytes: 0 },
   ...{ from: 'a', isSourceLeaving: false, heardAt: instant(0), heardAfter: 4, isVoid: false },
   ...more,
 });

@@ -154,17 +154,19 @@ export class Outgoing {
   /** Begins each stop that can begin now. */
   goOn(at: Circumstances): MoveEffect[] {
     const { now, heardAt, renewEveryMs, revokeTimeoutMs, drainUntil } = at;
+    // After its pause a stop waits for the next word of a Manager, and for no instant.
+    for (const departure of this.#departures.values())
+      if (departure.notBefore !== undefined && departure.notBefore <= now) departure.notBefore = undefined;
     if (heardAt === undefined || later(heardAt, renewEveryMs) <= now) return [];
     const effects: MoveEffect[] = [];
     for (const departure of this.#departures.values()) {
       const { order, phase, isCaughtUp, notBefore } = departure;
-      if (phase !== 'streaming' || !isCaughtUp || (notBefore !== undefined && now < notBefore)) continue;
+      if (phase !== 'streaming' || !isCaughtUp || notBefore !== undefined) continue;
       const isLast = drainUntil !== undefined && drainUntil <= later(now, revokeTimeoutMs);
       const by = later(now, isLast ? revokeTimeoutMs : this.#settings.stopTimeoutMs);
       departure.phase = 'stopping';
       departure.isLastStop = isLast;
       departure.due = by;
-      departure.notBefore = undefined;
       this.#holdings.stop(order);
       effects.push({ do: 'stop', ticket: order.ticket, by, isLast });
     }
@@ -180,13 +182,13 @@ export class Outgoing {
     return [{ do: 'freeze', ticket }];
   }
 
-  #hand({ order, phase, digest }: Departure, acknowledged: string): MoveEffect[] {
+  #hand({ order, phase, bytes, digest }: Departure, acknowledged: string): MoveEffect[] {
     const { ticket, start, end, number, to } = order;
     if (phase !== 'frozen' || digest === undefined || acknowledged !== digest) return [];
     this.#holdings.goOut(ticket, 'frozen', 'handed');
     this.#departures.delete(ticket);
     this.#over.set(ticket, { ticket, start, end, number });
-    this.#words.set(ticket, { ticket, start, end, number, to, digest });
+    this.#words.set(ticket, { ticket, start, end, number, to, bytes, digest });
     this.#isNews = true;
     return [{ do: 'handed', ticket }];
   }

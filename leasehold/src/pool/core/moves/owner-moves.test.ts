@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { playOwner } from '../owner/owner-script.ts';
+import { type OwnerScriptOptions, playOwner } from '../owner/owner-script.ts';
 
-const plays = (script: string): void => {
-  const { went, written } = playOwner(script);
+const plays = (script: string, options: OwnerScriptOptions = {}): void => {
+  const { went, written } = playOwner(script, options);
   expect(went).toBe(written);
 };
 
@@ -211,13 +211,25 @@ describe('the source of a move', () => {
   });
 });
 
-describe('the target of a move', () => {
-  const EXPECTS = `${HOLDS}
+/** Will be brought 8-12 by `b`. */
+const EXPECTS = `${HOLDS}
       20 update 1.2 ack=2 0-8#2 incoming=t:8-12#3<b
         > receive t 8-12#3 from b
         > m1: report 3, held 0-8#2, receiving t:8-12#3
-  `;
+`;
 
+/** Drains until 4000, which is near enough for the last stop: it has as long as a release. */
+const LAST_STOP = `${HOLDS}
+      20 drain 4000
+        > m1: report 3?, held 0-8#2, draining
+      1990 update 1.2 ack=3 0-8#2 moves=t:0-8#2>b
+        > stream t 0-8#2 to b
+        > m1: report 4, held 0-8#2, draining, moving t:0-8#2
+      2000 move caughtUp t
+        > stop t by 5000, the last
+`;
+
+describe('the target of a move', () => {
   it('takes keys that came by a ticket together with their state', () => {
     plays(`${EXPECTS}
       30 move staged t digest=d
@@ -360,5 +372,180 @@ describe('an owner that an operator wants emptied', () => {
       30 update 1.3 ack=3 admitted=no
         > m1: report 4, held 0-8#2, emptying
     `);
+  });
+});
+
+/** Everything is sent, and the keys stop. */
+const STOPS = `${HOLDS}
+      20 update 1.2 ack=2 0-8#2 moves=t:0-8#2>b
+        > stream t 0-8#2 to b
+        > m1: report 3, held 0-8#2, moving t:0-8#2
+      30 move caughtUp t
+        > stop t by 130
+`;
+
+/** The target has said its digest: the keys are handed. */
+const HANDED = `${STOPS}
+      40 move stopped t
+        > freeze t
+      40 move sealed t digest=d
+      50 move acknowledged t digest=d
+        > handed t
+        > m1: report 4, handed t:0-8#2=d
+`;
+
+describe('what takes keys out of the hands of a ticket', () => {
+  it('is a lapse', () => {
+    plays(`${HOLDS}
+      20 update 1.2 ack=2 0-8#2 moves=t:0-8#2>b
+        > stream t 0-8#2 to b
+        > m1: report 3, held 0-8#2, moving t:0-8#2
+      9020 move caughtUp t
+        > abandon t
+        > lapsed 0-8#2
+        > m1: report 4, let go lapsed:0-8#2
+    `);
+  });
+
+  it('is a suspension of the machine', () => {
+    plays(`${STOPS}
+      40 suspended
+        > abandon t
+        > lapsed 0-8#2
+      50 move stopped t
+        > m1: report 4, let go lapsed:0-8#2
+    `);
+  });
+
+  it('is a disagreement of the Managers, which also ends what was handed', () => {
+    plays(`
+      0 moves
+      0 wake
+        > m1: report 1?
+        > m2: report 1?
+      5 roles m1=h m2=-
+      10 update 1.1 ack=1 0-8#2
+        > admitted
+        > granted 0-8#2
+        > m1: report 2, held 0-8#2
+      20 update 1.2 ack=2 0-8#2 moves=t:0-4#2>b incoming=u:8-12#3<b
+        > stream t 0-4#2 to b
+        > receive u 8-12#3 from b
+        > m1: report 3, held 0-8#2, moving t:0-4#2, receiving u:8-12#3
+      30 move staged u digest=e
+        > m1: report 4, held 0-8#2, moving t:0-4#2, receiving u:8-12#3=e
+      30 move caughtUp t
+        > stop t by 130
+      40 move stopped t
+        > freeze t
+      40 move sealed t digest=d
+      50 move acknowledged t digest=d
+        > handed t
+        > m1: report 5, held 4-8#2, receiving u:8-12#3=e, handed t:0-4#2=d
+      4500 wake
+        > m1: report 6?, held 4-8#2, receiving u:8-12#3=e, handed t:0-4#2=d
+      4510 roles m1=h m2=other
+      5010 wake
+        > m1: report 7?, held 4-8#2, receiving u:8-12#3=e, handed t:0-4#2=d
+        > m2: report 7?, held 4-8#2, receiving u:8-12#3=e, handed t:0-4#2=d
+      5020 roles m1=h m2=other
+        > disagree m1=h m2=other
+        > discard u
+        > dropped 0-4#2 4-8#2
+    `);
+  });
+
+  it('is another history, which also ends what was handed', () => {
+    plays(`${HANDED}
+      60 update 2.1 history=other ack=4
+        > dropped 0-8#2
+        > m1: report 5
+    `);
+  });
+
+  it('is another number of a part of the keys', () => {
+    plays(`${STOPS}
+      40 update 1.3 ack=3 0-4#2 4-8#5<4-8#2 moves=t:0-8#2>b
+        > abandon t
+        > m1: report 4, held 0-4#2 4-8#5
+      50 move stopped t
+    `);
+  });
+});
+
+describe('a stop whose onDepart fails', () => {
+  it('hands nothing over, and the owner serves on', () => {
+    plays(`${STOPS}
+      40 move stopFailed t
+        > abandon t
+        > m1: report 4, held 0-8#2
+      45 check 1
+        > held #2
+      50 move stopped t
+    `);
+  });
+
+  it('releases the keys, if it was the last stop of a drain: the next owner must not read an old store in silence', () => {
+    plays(`${LAST_STOP}
+      2010 move stopFailed t
+        > abandon t
+        > dropped 0-8#2
+        > m1: report 5, let go released:0-8#2, draining
+    `);
+  });
+});
+
+describe('the last stop of a drain', () => {
+  it('has as long as a release, and releases keys that could not be stopped by then', () => {
+    plays(`${LAST_STOP}
+      5000 wake
+        > abandon t
+        > dropped 0-8#2
+        > m1: report 5, let go released:0-8#2, draining
+        > m1: report 6?, let go released:0-8#2, draining
+    `);
+  });
+});
+
+describe('an import', () => {
+  it('counts no more when the stage was dropped, and is told again when it is complete again', () => {
+    plays(`${EXPECTS}
+      30 move staged t digest=d
+        > m1: report 4, held 0-8#2, receiving t:8-12#3=d
+      40 move unstaged t
+        > m1: report 5, held 0-8#2, receiving t:8-12#3
+      50 move staged t digest=e
+        > m1: report 6, held 0-8#2, receiving t:8-12#3=e
+    `);
+  });
+
+  it('arrives again under the next number after a lapse, before the keys are served', () => {
+    plays(
+      `${EXPECTS}
+      30 loaded 0-8#2
+      30 move staged t digest=d
+        > m1: report 4, held 0-8#2, receiving t:8-12#3=d
+      40 update 1.3 ack=4 0-8#2 8-12#9 arrived=t:8-12#9
+        > commit t 8-12#9
+        > arriving 8-12#9
+        > m1: report 5, held 0-8#2 8-12#9
+      50 check 9
+        > not held
+      9030 wake
+        > lapsed 0-8#2 8-12#9
+        > m1: report 6, let go lapsed:0-8#2 lapsed:8-12#9
+        > m1: report 7?, let go lapsed:0-8#2 lapsed:8-12#9
+      9040 update 1.4 ack=6 0-8#10<0-8#2 8-12#10<8-12#9
+        > resumed 0-8#10
+        > arriving 8-12#10
+        > m1: report 8, held 0-8#10 8-12#10
+      9050 check 9
+        > not held
+      9060 loaded 8-12#10
+      9060 check 9
+        > held #10
+    `,
+      { loads: true },
+    );
   });
 });

@@ -17,14 +17,7 @@
 
 import { type Instant, later, soonest } from '../../../runtime/time.ts';
 import type { Session } from '../manager/session.ts';
-import type {
-  Expected,
-  Handed,
-  MoveOrder,
-  Receiving,
-  Report,
-  TicketSpan,
-} from '../messages.ts';
+import type { Expected, Handed, MoveOrder, Moving, Receiving, Report, TicketSpan } from '../messages.ts';
 import { covers, partsWithin } from '../spans.ts';
 import { intentOf, isToBeEmpty } from '../manager/intent.ts';
 import { latestByName } from '../manager/namesakes.ts';
@@ -49,6 +42,22 @@ interface Ticket extends TicketSpan {
   readonly since: Instant;
   /** The first update of this term that named it to the source; 0: none. A source that named it by itself knows of it. */
   instructed: number;
+}
+
+interface Sent {
+  /** By tickets that are over. */
+  readonly over: number;
+  readonly underway: ReadonlyMap<string, number>;
+}
+
+/** A move under way, for an operator. */
+export interface ObservedMove extends TicketSpan {
+  readonly from: string;
+  readonly fromName: string;
+  readonly to: string;
+  readonly toName: string;
+  /** Sent so far. */
+  readonly bytes: number;
 }
 
 /** The last words of a source, which outlive its session. */
@@ -78,6 +87,8 @@ export class Tickets {
   readonly #void = new Map<string, Omit<TicketSpan, 'ticket'> & { readonly from: string }>();
   readonly #words = new Map<string, Words>();
   readonly #heard = new Map<string, { readonly at: Instant; readonly after: number }>();
+  /** What each source has sent in this term, for those who watch. */
+  readonly #sent = new Map<string, Sent>();
   readonly #setbacks = new Setbacks();
   /** When to look again at keys that could not be moved yet, if nothing is heard before. */
   #retryAt: Instant | undefined;
@@ -122,6 +133,7 @@ export class Tickets {
     const { moving = [], receiving = [], handed = [], leaving } = report;
     const told = new Set<string>();
     this.#words.set(incarnation, { handed, isLeaving: leaving });
+    this.#noteSent(incarnation, [...moving, ...handed]);
     for (const { ticket } of handed)
       if (!this.#heard.has(ticket)) this.#heard.set(ticket, { at: now, after: this.#terms.lastSent() });
     for (const one of moving) this.#takeOver({ ...one, from: incarnation }, table, now, 1);
@@ -136,6 +148,27 @@ export class Tickets {
         told.add(ticket.from);
     }
     return told;
+  }
+
+  #noteSent(incarnation: string, tickets: readonly (Moving | Handed)[]): void {
+    const known = this.#sent.get(incarnation) ?? { over: 0, underway: new Map<string, number>() };
+    const underway = new Map(tickets.map(({ ticket, bytes }) => [ticket, bytes]));
+    let { over } = known;
+    for (const [ticket, bytes] of known.underway) if (!underway.has(ticket)) over += bytes;
+    if (tickets.length > 0 || over > 0) this.#sent.set(incarnation, { over, underway });
+  }
+
+  /** The tickets under way, and how much this owner has sent in this term. */
+  observe(): readonly ObservedMove[] {
+    return [...this.#live.values()].map(({ ticket, start, end, number, from, fromName, to, toName }) => ({
+      ...{ ticket, start, end, number, from, fromName, to, toName },
+      bytes: this.#sent.get(from)?.underway.get(ticket) ?? 0,
+    }));
+  }
+
+  sentBy(incarnation: string): number {
+    const sent = this.#sent.get(incarnation);
+    return sent === undefined ? 0 : [...sent.underway.values()].reduce((sum, one) => sum + one, sent.over);
   }
 
   #takeOver(
@@ -337,8 +370,8 @@ export class Tickets {
     }
     for (const [ticket, span] of this.#void)
       if (partsWithin([span], table.rowsOf(span.from)).length === 0) this.#void.delete(ticket);
-    for (const incarnation of this.#words.keys())
-      if (!table.members.has(incarnation)) this.#words.delete(incarnation);
+    for (const known of [this.#words, this.#sent])
+      for (const incarnation of known.keys()) if (!table.members.has(incarnation)) known.delete(incarnation);
     const said = new Set(
       [...this.#words.values()].flatMap(({ handed }) => handed.map(({ ticket }) => ticket)),
     );

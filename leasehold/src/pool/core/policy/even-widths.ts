@@ -50,13 +50,16 @@ export function evenWidths(
   }
   if (shares.size < 2) return placements;
   const mean = total / BigInt(shares.size);
+  let hasChanged = false;
   let left = budget;
   for (let steps = 0; steps < MOST_STEPS && left > 0n; steps += 1) {
     const step = nextStep([...shares.values()], mean, left, canTake);
     if (step === undefined) break;
     left -= step;
+    hasChanged = true;
   }
-  for (const share of shares.values()) if (share.pieces.length > MOST_ROWS) join(share);
+  for (const share of shares.values()) if (share.pieces.length > MOST_ROWS && join(share)) hasChanged = true;
+  if (!hasChanged) return placements; // The usual answer, at every decision.
   return [...rest, ...[...shares.values()].flatMap(({ pieces }) => pieces)].sort(byPlace);
 }
 
@@ -108,14 +111,15 @@ function give(source: Share, target: Share, piece: Placement): void {
   target.width += widthOf(piece);
 }
 
-/** Neighbours become one. */
-function join({ pieces }: Share): void {
+/** Neighbours become one; false if there are none. */
+function join({ pieces }: Share): boolean {
   const sorted = pieces.splice(0).sort(byPlace);
   for (const piece of sorted) {
     const last = pieces.at(-1);
     if (last?.end === piece.start) pieces[pieces.length - 1] = { ...last, end: piece.end };
     else pieces.push(piece);
   }
+  return pieces.length < sorted.length;
 }
 
 const widthOf = ({ start, end }: Placement): bigint => end - start;

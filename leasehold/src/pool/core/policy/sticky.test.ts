@@ -25,6 +25,10 @@ describe('the sticky policy', () => {
     expect(placed(['0-12 a', '12-16 b'], ['a', 'b', 'c'])).toEqual(['0-12 a', '12-16 b']);
   });
 
+  it('leaves the keys of an owner that states no intent, because it moves nothing, where they are', () => {
+    expect(placed(['0-4 b', '4-16 a'], ['a:stay', 'b', 'c:stay'])).toEqual(['0-4 b', '4-16 a']);
+  });
+
   it('gives the keys of an owner that drains to the owners with the least part of the ring', () => {
     expect(placed(['0-8 a', '8-10 b', '10-14 c', '14-16 c'], ['a', 'b', 'c:draining'])).toEqual([
       '0-8 a',

@@ -7,9 +7,12 @@
  */
 
 import { randomId } from '../../../node/id.ts';
+import { checkOwnRole } from '../../../node/identity/gate.ts';
+import { ANY } from '../../../node/identity/grants.ts';
+import { secureSocketsOf, TLS_ROW } from '../../../node/mesh/tls-option.ts';
 import { nodeRuntime } from '../../../node/runtime.ts';
 import { invalidOption } from '../../../runtime/errors.ts';
-import { closeOnAbort } from '../../../runtime/handle.ts';
+import { closeOnAbort, type Tls } from '../../../runtime/handle.ts';
 import { warnings } from '../../../node/process/warnings.ts';
 import type { Logger } from '../../../runtime/logger.ts';
 import { LONGEST_NAME } from '../../wire/rules.ts';
@@ -52,6 +55,9 @@ export interface ConnectLookupOptions {
   /** How long to go without a fresh answer before everything is reported as lost, in milliseconds. @default syncEveryMs * 3 */
   staleAfterMs?: number | undefined;
 
+  /** As at the owners; the grant is `reader:pool/<pool>`. @default the token of the environment; without one plain TCP */
+  tls?: Tls | undefined;
+
   /** How long to try before giving up. @default 30_000 */
   timeoutMs?: number | undefined;
 
@@ -88,6 +94,7 @@ export const CONNECT_LOOKUP_OPTIONS: OptionTable<ConnectLookupOptions, 'timeoutM
   onLoss: optional(is.callback()),
   syncEveryMs: optional(is.timeLimit, 'as the Manager says, 10,000'),
   staleAfterMs: optional(is.timeLimit, '`syncEveryMs` × 3'),
+  tls: TLS_ROW,
   timeoutMs: or(TIMEOUT_MS, is.timeLimit),
   signal: optional(is.signal),
   logger: or(warnings, is.logger, LOGGER_WORDS),
@@ -98,7 +105,7 @@ export const CONNECT_LOOKUP_OPTIONS: OptionTable<ConnectLookupOptions, 'timeoutM
  *
  * @throws {InvalidArgumentError} before anything has started
  * @throws {UnavailableError} MANAGERS_UNREACHABLE if none answers in time, with the result of each address
- * @throws {RefusedError} if there is no such pool
+ * @throws {RefusedError} if there is no such pool; NOT_ALLOWED if the own token does not grant to read it
  * @throws {RefusedError} MANAGERS_DISAGREE if Managers of the list lead different logs
  */
 export const connectLookup = (options: ConnectLookupOptions): Promise<PoolLookup> => lookUp(options);
@@ -121,6 +128,8 @@ export async function lookUp(options: ConnectLookupOptions, onTable?: () => void
     onBackwards: (ms) => logger.error('the clock went back; everything is reported as lost', { ms }),
   });
 
+  const secure = secureSocketsOf(resolved, runtime.wallMs());
+  if (secure !== undefined) checkOwnRole({ module: 'pool', group: pool }, 'reader', ANY, secure.own);
   const startedAt = runtime.now();
   await using opening = new AsyncDisposableStack();
   const addresses = opening.use(await resolveAddresses(options.managers, runtime, logger));
@@ -128,7 +137,12 @@ export async function lookUp(options: ConnectLookupOptions, onTable?: () => void
   let closing: Disposable | undefined;
   const onReachable = (): void => lookup?.reachable();
   const onUnreachable = (address: string): void => lookup?.unreachable(address);
-  const dialer = opening.use(dialManagers({ role: 'lookup', runtime, logger, onReachable, onUnreachable }));
+  const dialer = opening.use(
+    dialManagers({
+      ...{ role: 'lookup', pool, addresses, secure, runtime, logger },
+      ...{ onReachable, onUnreachable },
+    }),
+  );
   lookup = new PoolLookup({
     ...{ pool, id: randomId(), addresses, durations, runtime, logger, dialer },
     insists: isInsisting ? { syncEveryMs: durations.syncEveryMs, staleAfterMs: durations.staleAfterMs } : {},

@@ -14,6 +14,7 @@ import type { Manager } from '../../core/manager/manager.ts';
 import { VERSION } from '../../../runtime/version.ts';
 import type { ResolvedConfiguration } from './configuration.ts';
 import type { ManagerWatch } from './manager-watch.ts';
+import type { Order } from './order-owner.ts';
 import type { Store } from './store.ts';
 
 export interface ApiSourceParts {
@@ -26,6 +27,7 @@ export interface ApiSourceParts {
   self(): Omit<ManagerPlace, 'isSelf'>;
   stepDown(): Promise<boolean>;
   removePool(pool: string): Promise<boolean>;
+  order(pool: string, order: Order): Promise<string>;
   /**
    * An instant no later than the start of a possible cut-off of a standby from the store, apart from later reads of
    * the head.
@@ -86,6 +88,7 @@ export function apiSource(parts: ApiSourceParts, progress: ProgressMonitor): Api
     },
     stepDown: () => parts.stepDown(),
     removePool: (pool) => parts.removePool(pool),
+    order: (pool, order) => parts.order(pool, order),
     traffic: () => {
       const { opened, closed, refused, bytesIn, bytesOut, dropped, malformed, notAllowed } =
         listener.counters;

@@ -17,13 +17,15 @@ import { planRecovery } from './recover.ts';
 import { startManager } from './start-manager.ts';
 import { planStore, type Store } from './store.ts';
 
+const PLAIN = { tls: false, logger: silent } as const;
+
 const PEERS = { a: '127.0.0.1:7601', b: '127.0.0.1:7602', c: '127.0.0.1:7603' };
 const LONG_MS = 30_000;
 
 describe('Managers that are told to elect each other', () => {
   it('need a name in the group and all of its members', () => {
     const store = { flease: { name: 'a', peers: PEERS, clockSkewMs: 20 }, cluster: 'c' };
-    expect(planStore(store)).toEqual({ kind: 'flease', options: store });
+    expect(planStore(store, PLAIN)).toEqual({ kind: 'flease', options: store });
     const members = ['a=127.0.0.1:7601', 'b=127.0.0.1:7602', 'c=127.0.0.1:7603'];
     expect(fleasePlace(store)).toEqual({ members, cluster: 'c' });
     expect(fleasePlace({ flease: { name: 'a', peers: PEERS } }).cluster).toBe('leasehold');
@@ -48,13 +50,13 @@ describe('Managers that are told to elect each other', () => {
     [{ flease: { name: 'a', peers: PEERS }, cluster: '' }, 'option cluster is'],
     [{ flease: 'a' }, 'option store.flease is string, but it must be an object with name and peers'],
   ])('are not started with %j', (store, complaint) => {
-    expect(() => planStore(store as FleaseStore)).toThrow(complaint);
+    expect(() => planStore(store as FleaseStore, PLAIN)).toThrow(complaint);
   });
 
   it('keep nothing in a directory, and have nothing to recover', async () => {
     const store = { flease: { name: 'a', peers: PEERS } };
     const both = { ...store, directory: 'data' } as FleaseStore;
-    expect(() => planStore(both)).toThrow('option store.flease');
+    expect(() => planStore(both, PLAIN)).toThrow('option store.flease');
     await expect(planRecovery({ store })).rejects.toThrow('keep nothing, so there is nothing to put back');
   });
 });
@@ -209,7 +211,12 @@ describe('three of them in one process', { timeout: LONG_MS }, () => {
   it('tell those who watch whom they follow, and in which term', () => {
     const leader = leading();
     for (const { name, source } of managers.filter((manager) => manager !== leader)) {
-      const follows = { kind: 'follows', manager: name, leader: leader?.name, term: leader?.observe().term };
+      const follows = {
+        kind: 'manager.follows',
+        manager: name,
+        leader: leader?.name,
+        term: leader?.observe().term,
+      };
       expect(source.events.recent(10)).toContainEqual(expect.objectContaining(follows));
     }
   });

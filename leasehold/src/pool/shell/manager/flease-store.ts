@@ -16,6 +16,7 @@ import {
   resolveFleaseDurations,
 } from '../../../flease/core/options.ts';
 import { SoftLog } from '../../../flease/core/soft-log.ts';
+import { tlsOfStore } from '../../../node/mesh/tls-option.ts';
 import { atEndOfTurn } from '../../../node/turn.ts';
 import { EpisodeLog } from '../../../runtime/episode-log.ts';
 import { brokenRule, invalidOption } from '../../../runtime/errors.ts';
@@ -151,11 +152,11 @@ export function groupDurations(
 function throwAsOfStore(error: unknown): never {
   const broken = brokenRule(error);
   if (broken === undefined) throw error;
-  throw invalidOption(`store.flease.${broken.option}`, broken.value, broken.rule);
+  throw invalidOption(`store.flease.${broken.option}`, broken.value, broken.rule, broken.code);
 }
 
 export async function openFleaseStore(options: FleaseStore, around: StoreDependencies): Promise<Store> {
-  const { runtime, logger, leaderLeaseMs, insecure, signal } = around;
+  const { runtime, logger, leaderLeaseMs, signal } = around;
   const { cluster = DEFAULT_CLUSTER, flease } = options;
   const { takeoverMs: _, ...member } = flease;
   const { leaseMs, clockSkewMs, recoveryMs, takeoverMs } = groupDurations(
@@ -164,7 +165,10 @@ export async function openFleaseStore(options: FleaseStore, around: StoreDepende
     takeoverMsOf(options),
   );
   signal?.throwIfAborted();
-  const joining = joinCell({ ...member, leaseMs, clockSkewMs, insecure, logger }, takeoverMs);
+  const joining = joinCell(
+    { ...member, ...tlsOfStore(flease.tls, around), leaseMs, clockSkewMs, logger },
+    takeoverMs,
+  );
   const group = await joining.catch(throwAsOfStore);
   const resource = `manager/${cluster}`;
   const lines = majorityLines(new EpisodeLog(logger, runtime), leaseMs + recoveryMs);

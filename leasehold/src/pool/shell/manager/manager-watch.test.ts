@@ -151,7 +151,7 @@ describe('the log of a Manager about owners that go one right after the other', 
     hears({ kind: 'certificate', secret: secretOf('b') });
     isWritten();
     isWritten();
-    const left = watch.events.recent(100).flatMap((event) => (event.kind === 'left' ? [event] : []));
+    const left = watch.events.recent(100).flatMap((event) => (event.kind === 'pool.left' ? [event] : []));
     expect(left.map(({ owner, why }) => `${owner.name} ${why}`)).toEqual(['a certified', 'b certified']);
   });
 

@@ -171,7 +171,7 @@ export class ManagerWatch implements ManagerWatcher, Disposable {
   follows({ id: leader, address }: { id: string; address: string | undefined }, term: number): void {
     const { id: manager, core, runtime, logger } = this.#options;
     logger.info('follows another Manager', { leader, address, term });
-    const follows = { kind: 'follows', manager, leader, term } as const;
+    const follows = { kind: 'manager.follows', manager, leader, term } as const;
     this.events.append(at(core.state.position, [follows]), runtime.wallMs());
   }
 

@@ -59,8 +59,8 @@ describe('a Manager whose directory was replaced by an older copy', () => {
     expect(line).toMatchObject({ why: haltedBecause });
     expect(line?.['next']).toMatch(/leasehold manager recover --data .* look-ups report everything as lost/);
     const events = third.source.events.recent(100).map(({ kind }) => kind);
-    expect(events).toContain('halted');
-    expect(events).not.toContain('left');
+    expect(events).toContain('manager.halted');
+    expect(events).not.toContain('pool.left');
   }, 60_000);
 });
 

@@ -17,7 +17,8 @@ import { formatAddress } from '../../../node/tcp/address.ts';
 import { originOf } from '../../../node/tcp/address-groups.ts';
 import type { TcpCounters } from '../../../node/tcp/counters.ts';
 import { alarmOn } from '../../../runtime/driver.ts';
-import { invalidOption, type LeaseholdError } from '../../../runtime/errors.ts';
+import { invalidOption, type LeaseholdError, UnavailableError } from '../../../runtime/errors.ts';
+import { unlessAborted } from '../../../runtime/on-abort.ts';
 import {
   type CallOptions,
   Closing,
@@ -51,9 +52,10 @@ import {
   shortestLeaderLeaseMs,
   shortestToleranceMs,
 } from './configuration.ts';
-import { closed } from '../errors.ts';
+import { closed, outcomeUnknown } from '../errors.ts';
 import { waitWithin } from '../../../runtime/wait-within.ts';
 import { ManagerWatch } from './manager-watch.ts';
+import { type Order, orderOwner } from './order-owner.ts';
 import { removePool } from './remove-pool.ts';
 import { StepDown } from './step-down.ts';
 import { type KnownPools, namingPools } from './unknown-pools.ts';
@@ -160,6 +162,7 @@ export class PoolManager implements Handle<ManagerStatus> {
       self: () => ({ id, address: advertised, http: advertisedHttp(advertised, this.#served) }),
       stepDown: () => this.stepDown(),
       removePool: (pool) => this.removePool(pool),
+      order: (pool, order) => this.#order(pool, order),
       standsBySince: () => this.#standsBySince,
       configuration: () => this.#configuration,
       process: () => this.#usage.usage(),
@@ -248,8 +251,7 @@ export class PoolManager implements Handle<ManagerStatus> {
   async *events({ signal, after }: EventsOptions = {}): AsyncGenerator<Event, void> {
     const over = AbortSignal.any([this.#over.signal, ...(signal === undefined ? [] : [signal])]);
     for await (const event of this.#watch.events.follow({ signal: over, after })) {
-      if (event.kind === 'gap') yield { id: event.after, ...event };
-      else yield { ...event, kind: `${'pool' in event ? 'pool' : 'manager'}.${event.kind}` };
+      yield event.kind === 'gap' ? { id: event.after, ...event } : { ...event };
     }
   }
 
@@ -317,30 +319,71 @@ export class PoolManager implements Handle<ManagerStatus> {
   /**
    * Lets another Manager lead, and becomes a standby: before a restart, so that nobody has to wait until a leader
    * lease has expired. Resolves when another leads, with true; with false if this one did not lead, and there was
-   * nothing to do.
+   * nothing to do. With its own `timeoutMs` or `signal` the call gives up waiting; what was begun goes on.
    *
    * @throws {UnavailableError} if no other Manager can or does take over in time; then this one stands again
+   * @throws {OutcomeUnknownError} `OUTCOME_UNKNOWN` when `timeoutMs` is over
    * @throws {ClosedError} if the Manager is closed meanwhile
    */
-  stepDown(): Promise<boolean> {
-    return this.#stepDown.begin();
+  stepDown(options: CallOptions = {}): Promise<boolean> {
+    return this.#ordered('stepping down', options, (signal) => unlessAborted(this.#stepDown.begin(), signal));
+  }
+
+  /** What was begun goes on when the time is over. */
+  async #ordered<T>(
+    what: string,
+    options: CallOptions,
+    work: (signal: AbortSignal | undefined) => Promise<T>,
+  ): Promise<T> {
+    options.signal?.throwIfAborted();
+    try {
+      return await waitWithin(this.#around.runtime, ['manager', what], options, work);
+    } catch (error) {
+      if (!(error instanceof UnavailableError) || error.code !== 'TIMEOUT') throw error;
+      throw outcomeUnknown(what, options.timeoutMs ?? 0);
+    }
   }
 
   /**
    * Removes a pool in which nobody is. Look-ups of the pool are told that everything is lost. Resolves when the
-   * removal is in the log: with true, or with false if the log had nothing of the pool.
+   * removal is in the log: with true, or with false if the log had nothing of the pool. With its own `timeoutMs` or `signal` the call
+   * gives up waiting; what was begun goes on.
    *
    * @throws {InUseError} if owners are in the pool; then nothing was changed
    * @throws {UnavailableError} if this Manager does not lead, or is deposed before the outcome of the write is known
+   * @throws {OutcomeUnknownError} `OUTCOME_UNKNOWN` when `timeoutMs` is over
    * @throws {ClosedError} if the Manager is closed meanwhile
    */
-  async removePool(pool: string): Promise<boolean> {
-    const isRemoved = await removePool(pool, {
+  async removePool(pool: string, options: CallOptions = {}): Promise<boolean> {
+    const isRemoved = await this.#ordered(`the removal of ${pool}`, options, (signal) =>
+      removePool(pool, {
+        ...{ core: this.#core, driver: this.#driver, until: (isSo) => this.#until(isSo, signal) },
+        leader: () => this.#leader?.name,
+      }),
+    );
+    if (isRemoved) this.#around.logger.info('a pool was removed', { pool });
+    return isRemoved;
+  }
+
+  /**
+   * Orders what becomes of the keys of one owner: a drain hands them over with their state, and the owner stays without keys, until `uncordon`. Resolves
+   * when the order is in the log, so it survives a change of the leader. It ends with the process of the owner.
+   *
+   * @throws {RefusedError} if the pool has no owner of that name, or its keys do not move with their state; then nothing was changed
+   * @throws {UnavailableError} if this Manager does not lead, or is deposed before the outcome of the write is known
+   * @throws {ClosedError} if the Manager is closed meanwhile
+   */
+  async order(pool: string, order: Order): Promise<void> {
+    await this.#order(pool, order);
+  }
+
+  async #order(pool: string, order: Order): Promise<string> {
+    const incarnation = await orderOwner(pool, order, {
       ...{ core: this.#core, driver: this.#driver, until: (isSo) => this.#until(isSo) },
       leader: () => this.#leader?.name,
     });
-    if (isRemoved) this.#around.logger.info('a pool was removed', { pool });
-    return isRemoved;
+    this.#around.logger.info('an owner was given an order', { pool, ...order });
+    return incarnation;
   }
 
   /**

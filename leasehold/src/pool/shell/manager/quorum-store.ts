@@ -27,6 +27,7 @@ import {
   startReplicaOn,
   type StartReplicaOptions,
 } from '../../../quorum/shell/start-replica.ts';
+import { type TlsOptions, tlsOfStore } from '../../../node/mesh/tls-option.ts';
 import { AsyncDisposableStack } from '../../../runtime/async-disposable-stack.ts';
 import { brokenRule, invalidOption } from '../../../runtime/errors.ts';
 import { checkOptionNames, type OptionNames } from '../../../runtime/option-names.ts';
@@ -64,7 +65,7 @@ const STORE_OPTIONS: OptionNames<QuorumStore> = { quorum: true };
 const DEFAULT_CELL = 'leasehold';
 
 /** @throws {InvalidArgumentError} */
-export function checkQuorumStore(store: QuorumStore, insecure: boolean | undefined): void {
+export function checkQuorumStore(store: QuorumStore, around: TlsOptions): void {
   checkOptionNames('store.', store, STORE_OPTIONS);
   const { quorum } = store;
   if (typeof quorum !== 'object' || quorum === null) {
@@ -73,11 +74,13 @@ export function checkQuorumStore(store: QuorumStore, insecure: boolean | undefin
   }
   checkOptionNames('store.quorum.', quorum, CELL_OPTIONS);
   try {
-    checkReplicaOptions({ ...quorum, insecure });
+    const { logger } = around;
+    const cell = quorum.cell ?? DEFAULT_CELL;
+    checkReplicaOptions({ ...quorum, cell, ...tlsOfStore(quorum.tls, around), logger });
   } catch (error) {
     const broken = brokenRule(error);
     if (broken === undefined) throw error;
-    throw invalidOption(`store.quorum.${broken.option}`, broken.value, broken.rule);
+    throw invalidOption(`store.quorum.${broken.option}`, broken.value, broken.rule, broken.code);
   }
 }
 
@@ -98,14 +101,14 @@ export function quorumDurations(leaderLeaseMs: number, leaderChangeMs: number): 
 }
 
 export async function openQuorumStore({ quorum }: QuorumStore, around: StoreDependencies): Promise<Store> {
-  const { runtime, logger, leaderLeaseMs, leaderChangeMs, insecure, signal } = around;
+  const { runtime, logger, leaderLeaseMs, leaderChangeMs, signal } = around;
   const { cell = DEFAULT_CELL } = quorum;
   const durations = quorumDurations(leaderLeaseMs, leaderChangeMs);
   signal?.throwIfAborted();
   await using open = new AsyncDisposableStack();
   const replica = open.use(
     await startReplicaOn(runtime, {
-      ...{ ...quorum, cell, readers: 'all', insecure, logger },
+      ...{ ...quorum, cell, readers: 'all', ...tlsOfStore(quorum.tls, around), logger },
       ...durations,
     }),
   );

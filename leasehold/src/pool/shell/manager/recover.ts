@@ -102,7 +102,7 @@ export interface Recovery {
 export async function planRecovery(options: PlanRecoveryOptions): Promise<Recovery> {
   const resolved = resolveOptions('', options, RECOVERY_OPTIONS);
   const { seenTerm, seenPosition, logger } = resolved;
-  const plan = planStore(options.store);
+  const plan = planStore(options.store, { tls: false, logger });
   if (plan.kind === 'memory') {
     throw invalidOption('store', 'memory', 'it must say where the log is: { directory }, or an etcd');
   }

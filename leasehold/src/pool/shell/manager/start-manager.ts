@@ -15,15 +15,17 @@ import { formatAddress, listenAddress } from '../../../node/tcp/address.ts';
 import { listenTcp, type TcpListener } from '../../../node/tcp/listen.ts';
 import { warnings } from '../../../node/process/warnings.ts';
 import { invalidOption, type LeaseholdError } from '../../../runtime/errors.ts';
-import { closeOnAbort } from '../../../runtime/handle.ts';
+import { closeOnAbort, type Tls } from '../../../runtime/handle.ts';
 import type { Logger } from '../../../runtime/logger.ts';
 import { LONGEST_NAME } from '../../wire/rules.ts';
-import { gated, type Lines } from '../../core/manager/gate.ts';
+import { gated, type Lines, type May } from '../../core/manager/gate.ts';
 import { checkTakeover } from '../../core/manager/settings.ts';
 import type { FromManager, ToGate } from '../../core/messages.ts';
+import { checkOwnRole } from '../../../node/identity/gate.ts';
+import { ANY } from '../../../node/identity/grants.ts';
+import { checkProtected, secureSocketsOf, TLS_ROW } from '../../../node/mesh/tls-option.ts';
 import { managerCodec, POOL_PROTOCOL } from '../../wire/codec.ts';
 import { checkAdvertise } from './advertised.ts';
-import { isLoopback } from '../../../node/tcp/binding.ts';
 import { AsyncDisposableStack } from '../../../runtime/async-disposable-stack.ts';
 import {
   CONFIGURATION_OPTIONS,
@@ -49,6 +51,7 @@ import {
 } from './limits.ts';
 import { type ManagerDependencies, PoolManager } from './pool-manager.ts';
 import { takeoverMsOf } from './flease-store.ts';
+import { refusalOfHello, refusalOfMessage } from './token-gate.ts';
 import { type AnyStore, openStore, planStore, type StorePlan } from './store.ts';
 
 /** What `startManager` takes. */
@@ -108,8 +111,17 @@ export interface StartManagerOptions extends ManagerConfiguration {
   name?: string | undefined;
 
   /**
-   * Allows to listen elsewhere than on loopback, where every process that can connect can do everything. @default
-   * false
+   * A token (`lh1.…`) with the grant `server:pool`, or `{ file }` with such a token: encrypts all connections, and a process may be what its own token grants. Or files of
+   * an own authority, `{ ca, cert, key }`: every process with a certificate of `ca` may do everything. The store has the same, unless it names its own.
+   *
+   * @default the token of the environment; without one plain TCP
+   */
+  tls?: Tls | undefined;
+
+  /**
+   * Allows to listen elsewhere than on loopback without TLS, where every process that can connect can do everything. An error together with a token.
+   *
+   * @default false
    */
   insecure?: boolean | undefined;
 
@@ -135,6 +147,7 @@ export const START_MANAGER_OPTIONS: OptionTable<
   advertise: optional(is.string, 'where it listens'),
   name: optional(is.name(LONGEST_NAME), 'random; with `store.flease` or `store.quorum`, its name there'),
   signal: optional(is.signal),
+  tls: TLS_ROW,
   insecure: or(false, is.flag),
   limits: optional(is.anything(), 'see [limits](#limits)'),
   logger: or(warnings, is.logger, LOGGER_WORDS),
@@ -145,6 +158,7 @@ export const START_MANAGER_OPTIONS: OptionTable<
  * Resolves when the Manager leads or, with others, is a standby.
  *
  * @throws {InvalidArgumentError} before anything has started
+ * @throws {RefusedError} NOT_ALLOWED if the own token does not grant to be a Manager
  * @throws {InUseError} PORT_IN_USE if another process listens there
  * @throws {InvalidArgumentError} ADDRESS_UNAVAILABLE if this machine has no such address
  * @throws {InUseError} LOCKED if another Manager has the directory
@@ -162,10 +176,10 @@ export const START_MANAGER_OPTIONS: OptionTable<
  */
 export async function startManager(options: StartManagerOptions = {}): Promise<PoolManager> {
   const resolved = resolveOptions('', options, START_MANAGER_OPTIONS);
-  const { firstStart, insecure, signal, timeoutMs, logger, defaults, pools, createPools } = resolved;
+  const { firstStart, tls, insecure, signal, timeoutMs, logger, defaults, pools, createPools } = resolved;
   const { host, port } = listenAddress('listen', resolved.listen);
   const limits = withinOpenFiles(resolveStrangerLimits(options.limits), openFilesMost());
-  const plan = planStore(resolved.store, options.insecure);
+  const plan = planStore(resolved.store, { tls, insecure, logger });
   if (firstStart && plan.kind === 'flease') {
     const rule = 'Managers that elect each other keep nothing, and wait for earlier leases at each election';
     throw invalidOption('firstStart', true, rule);
@@ -175,13 +189,6 @@ export async function startManager(options: StartManagerOptions = {}): Promise<P
     const groupTakeoverMs = takeoverMsOf(plan.options);
     checkTakeover({ groupTakeoverMs, ...configuration.defaults, pools: configuration.pools });
   }
-  if (!insecure && !isLoopback(host)) {
-    throw invalidOption(
-      'listen',
-      host,
-      'everybody who can connect there could do everything; listen on 127.0.0.1, or say insecure: true (--insecure) if the network keeps others away',
-    );
-  }
   const name = options.name ?? ownNameOf(plan);
   checkAdvertise(options.advertise, host, plan.kind === 'etcd' || plan.kind === 'quorum');
   signal?.throwIfAborted();
@@ -189,6 +196,10 @@ export async function startManager(options: StartManagerOptions = {}): Promise<P
   const runtime = nodeRuntime({
     onBackwards: (ms) => logger.error('the clock went back; leadership is given up and taken anew', { ms }),
   });
+
+  const secure = secureSocketsOf({ tls, insecure, logger }, runtime.wallMs());
+  if (secure !== undefined) checkOwnRole({ module: 'pool', group: ANY }, 'server', ANY, secure.own);
+  checkProtected('listen', host, host, secure, { insecure, logger });
 
   await using open = new AsyncDisposableStack();
   let manager: PoolManager | undefined;
@@ -199,7 +210,7 @@ export async function startManager(options: StartManagerOptions = {}): Promise<P
   };
   const store = open.use(
     await openStore(plan, {
-      ...{ runtime, logger, onFatal, signal, about: { id: name }, insecure: options.insecure },
+      ...{ runtime, logger, onFatal, signal, about: { id: name }, tls, insecure },
       onChange: () => manager?.look(),
       leaderLeaseMs: shortestLeaderLeaseMs(configuration),
       leaderLeaseNowMs: () => shortestLeaderLeaseMs(manager?.configuration ?? configuration),
@@ -214,8 +225,9 @@ export async function startManager(options: StartManagerOptions = {}): Promise<P
   };
   const listener: TcpListener<FromManager, ToGate> = open.use(
     await listenTcp({
-      ...{ host, port, codec: managerCodec, protocol: POOL_PROTOCOL, runtime, logger },
+      ...{ host, port, codec: managerCodec, protocol: POOL_PROTOCOL, runtime, logger, secure },
       ...{ greeting, limits: ofTransport(limits) },
+      refuses: ({ role }, identity) => refusalOfHello(role, identity),
       // An owner that connects again may hold much, all of which is in the first report.
       sendsMuchAtOnce: (role) => role === 'owner',
       admitted: () => manager?.memberConnections() ?? NOBODY,
@@ -277,6 +289,10 @@ function withGate(listener: TcpListener<FromManager, ToGate>): ManagerDependenci
     peer: (from) => listener.peers.get(from),
     dismiss: (from, why, lastWords) => listener.dismiss(from, why, lastWords),
   };
+  const may: May = (from, message) => {
+    const peer = listener.peers.get(from);
+    return peer && refusalOfMessage(message, peer.identity);
+  };
   const admit = (peer: string): void => listener.admit(peer);
-  return { ...gated(lines, nodeVerifier), host, port, counters, peers: listener.peers, admit };
+  return { ...gated(lines, nodeVerifier, may), host, port, counters, peers: listener.peers, admit };
 }

@@ -3,18 +3,21 @@ import { storePlace } from './etcd-connection.ts';
 import { startManager } from './start-manager.ts';
 import type { EtcdStore } from './etcd-options.ts';
 import { type AnyStore, planStore } from './store.ts';
+import { silent } from '../../../runtime/logger.ts';
+
+const PLAIN = { tls: false, logger: silent } as const;
 
 const SECRET = 's3cret';
 const ADDRESS = `etcds://me:${SECRET}@etcd-1,10.0.0.2:2380/prod/managers`;
 
 describe('where a Manager is told to keep its log', () => {
   it('is memory, a directory or an etcd', () => {
-    expect(planStore('memory')).toEqual({ kind: 'memory' });
+    expect(planStore('memory', PLAIN)).toEqual({ kind: 'memory' });
     const directory = { directory: 'data', allowNetworkDirectory: true };
-    expect(planStore(directory)).toEqual({ kind: 'file', options: directory });
-    expect(planStore(ADDRESS)).toEqual({ kind: 'etcd', options: { etcd: ADDRESS } });
+    expect(planStore(directory, PLAIN)).toEqual({ kind: 'file', options: directory });
+    expect(planStore(ADDRESS, PLAIN)).toEqual({ kind: 'etcd', options: { etcd: ADDRESS } });
     const options = { etcd: { url: ADDRESS, ca: 'ca.pem' }, cluster: 'c' };
-    expect(planStore(options)).toEqual({ kind: 'etcd', options });
+    expect(planStore(options, PLAIN)).toEqual({ kind: 'etcd', options });
   });
 
   it.each([
@@ -27,15 +30,17 @@ describe('where a Manager is told to keep its log', () => {
     [7 as unknown as string, 'option store is number'],
     [null as unknown as string, 'option store is object'],
   ])('makes sense: not %j', (store, complaint) => {
-    expect(() => planStore(store)).toThrow(complaint);
+    expect(() => planStore(store, PLAIN)).toThrow(complaint);
   });
 
   it('is refused without a word of what may be a password in the wrong place', () => {
     const misspelt = { etcd: 'etcd://h', password: SECRET } as EtcdStore;
-    expect(() => planStore(misspelt)).toThrow(/option store\.password is given.*there are etcd, cluster/);
+    expect(() => planStore(misspelt, PLAIN)).toThrow(
+      /option store\.password is given.*there are etcd, cluster/,
+    );
     for (const wrong of [misspelt, `etcd:/me:${SECRET}@h`, `etcd://me:${SECRET}`, `etcd://${SECRET}@h`]) {
-      expect(() => planStore(wrong)).not.toThrow(SECRET);
-      expect(() => planStore(wrong)).toThrow('option store');
+      expect(() => planStore(wrong, PLAIN)).not.toThrow(SECRET);
+      expect(() => planStore(wrong, PLAIN)).toThrow('option store');
     }
   });
 

@@ -16,7 +16,9 @@ import { RecencyMark } from './recency-mark.ts';
 import { randomId } from '../../../node/id.ts';
 import { type LockedDirectory, openLockedDirectory } from '../../../node/process/locked-directory.ts';
 import { openDirectory, wholePath } from '../../../node/storage.ts';
+import type { TlsOptions } from '../../../node/mesh/tls-option.ts';
 import { invalidOption, type LeaseholdError } from '../../../runtime/errors.ts';
+import type { Tls } from '../../../runtime/handle.ts';
 import type { Logger } from '../../../runtime/logger.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { StoreObservation } from '../service/source.ts';
@@ -111,6 +113,8 @@ export interface StoreDependencies {
   readonly signal?: AbortSignal | undefined;
   /** Whether the Manager may listen elsewhere than on loopback, where every process that can connect can take part. */
   readonly insecure?: boolean | undefined;
+  /** The Manager's own, for a store that names none. */
+  readonly tls?: Tls | undefined;
   /** Another is {@link Store.elected}. */
   onChange(): void;
   /** The store cannot keep a promise: end the process. */
@@ -118,7 +122,7 @@ export interface StoreDependencies {
 }
 
 /** @throws {InvalidArgumentError} */
-export function planStore(store: AnyStore, insecure?: boolean): StorePlan {
+export function planStore(store: AnyStore, around: TlsOptions): StorePlan {
   if (store === 'memory') return { kind: 'memory' };
   if (isDirectoryStore(store)) {
     resolveOptions('store.', store, DIRECTORY_STORE_OPTIONS);
@@ -129,7 +133,7 @@ export function planStore(store: AnyStore, insecure?: boolean): StorePlan {
     return { kind: 'flease', options: store };
   }
   if (isQuorumStore(store)) {
-    checkQuorumStore(store, insecure);
+    checkQuorumStore(store, around);
     return { kind: 'quorum', options: store };
   }
   const options = typeof store === 'string' ? { etcd: store } : store;

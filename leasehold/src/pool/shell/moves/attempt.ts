@@ -78,7 +78,7 @@ export interface AttemptOrder {
   readonly ticket: string;
   readonly keys: RangeSet;
   readonly to: string;
-  readonly toName: string | undefined;
+  readonly toName: string;
   readonly address: string;
   readonly attempt: number;
   readonly states: readonly CarriedState[];

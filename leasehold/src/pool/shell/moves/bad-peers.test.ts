@@ -11,6 +11,7 @@ import {
   type CarrierBenchOptions,
   TICKET,
   WHOLE,
+  NAMED,
 } from '../../simulation/moves/carrier-bench.ts';
 import { StrangeSource, StrangeTarget } from '../../simulation/moves/stranger.ts';
 import { encodeFromTarget, type FromTarget, WINDOW_BYTES } from '../../wire/transfer.ts';
@@ -27,7 +28,7 @@ const NAMES = { kind: 'names', sequence: 1, names: [{ name: 'rooms', version: 1 
 describe('a target', () => {
   const receiving = (ticket = TICKET): CarrierBench => {
     const world = bench();
-    world.target.carrier.execute({ do: 'receive', ticket, span: WHOLE, number: 7, from });
+    world.target.carrier.execute({ do: 'receive', ticket, span: WHOLE, number: 7, from, ...NAMED });
     return world;
   };
   const dialled = async (world: CarrierBench): Promise<StrangeSource> => {
@@ -189,6 +190,21 @@ describe('a target', () => {
     }
   });
 
+  it('refuses a second hello, so that a line that is proved for a ticket brings nothing for another', async () => {
+    const world = receiving();
+    world.target.carrier.execute({ do: 'receive', ticket: 'c4.2.2', span: WHOLE, number: 7, from, ...NAMED });
+    const peer = await proved(world);
+    peer.frame(NAMES);
+    await world.run(10);
+    peer.hello('c4.2.2', from, to);
+    await world.until(() => peer.isClosed, 'a refusal');
+    expect(peer.kinds.at(-1)).toBe('OUT_OF_TURN');
+    const early = await dialled(world);
+    early.prove(sourceSigner);
+    await world.until(() => early.isClosed, 'a refusal');
+    expect(early.kinds).toEqual(['OUT_OF_TURN']);
+  });
+
   it('refuses a digest that is not that of what arrived', async () => {
     const world = receiving();
     const peer = await proved(world);
@@ -331,7 +347,15 @@ describe('a source', () => {
     const impostor = new StrangeTarget(world.lines, 'target:1');
     world.source.state.entries.set('a', 1);
     const { carrier } = world.source;
-    carrier.execute({ do: 'stream', ticket: TICKET, span: WHOLE, number: 7, to, address: 'target:1' });
+    carrier.execute({
+      do: 'stream',
+      ticket: TICKET,
+      span: WHOLE,
+      number: 7,
+      to,
+      address: 'target:1',
+      ...NAMED,
+    });
     return { world, impostor };
   };
   const say = (impostor: StrangeTarget, message: FromTarget): void => {
@@ -352,7 +376,7 @@ describe('a source', () => {
     impostor.answer = () => say(impostor, message);
     await whyFailed(world);
     expect(kinds(impostor)).toEqual(['hello']);
-    expect(world.source.state.done_).toEqual([]);
+    expect(world.source.state.ends).toEqual([]);
   });
 
   it('signs nothing for a target of another incarnation', async () => {
@@ -414,16 +438,32 @@ describe('a source', () => {
   it('fails where nobody listens, after three attempts', async () => {
     const world = bench();
     const { carrier } = world.source;
-    carrier.execute({ do: 'stream', ticket: TICKET, span: WHOLE, number: 7, to, address: 'nobody:1' });
+    carrier.execute({
+      do: 'stream',
+      ticket: TICKET,
+      span: WHOLE,
+      number: 7,
+      to,
+      address: 'nobody:1',
+      ...NAMED,
+    });
     expect(await whyFailed(world)).toContain('3 attempts failed');
-    expect(world.source.state.done_).toEqual([]);
+    expect(world.source.state.ends).toEqual([]);
   });
 
   it('fails at another owner, which awaits nothing of this kind', async () => {
     const world = bench();
     world.owner('other:1', newSigner());
     const { carrier } = world.source;
-    carrier.execute({ do: 'stream', ticket: TICKET, span: WHOLE, number: 7, to, address: 'other:1' });
+    carrier.execute({
+      do: 'stream',
+      ticket: TICKET,
+      span: WHOLE,
+      number: 7,
+      to,
+      address: 'other:1',
+      ...NAMED,
+    });
     expect(await whyFailed(world)).toContain('UNKNOWN_TICKET');
   });
 
@@ -458,6 +498,6 @@ describe('a source', () => {
     world.source.carrier.execute({ do: 'freeze', ticket: TICKET });
     expect(await whyFailed(world)).toContain('something else');
     expect(world.says(world.source, 'acknowledged')).toEqual([]);
-    expect(world.source.state.done_).toEqual([false]);
+    expect(world.source.state.ends).toEqual([false]);
   });
 });

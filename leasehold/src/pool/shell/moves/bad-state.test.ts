@@ -27,7 +27,7 @@ async function expectStaying(world: CarrierBench): Promise<void> {
   const { source, target } = world;
   await world.run(100);
   expect(source.state.open).toBe(0);
-  expect(source.state.done_.every((moved) => !moved)).toBe(true);
+  expect(source.state.ends.every((moved) => !moved)).toBe(true);
   expect(source.lines).toHaveLength(1);
   expect(target.state.staged).toBe(0);
   expect(target.state.committed).toEqual([]);
@@ -98,6 +98,31 @@ describe('a snapshot', () => {
     expect(await whyFailed(world)).toContain('the snapshot of rooms made no progress');
     expect(ticks).toBeGreaterThan(30);
     await expectStaying(world);
+  });
+
+  it('that never runs out of items waits for the target, and ends when the core abandons the ticket', async () => {
+    const world = bench();
+    let [read, isEnded] = [0, false];
+    world.source.state.read = async function* () {
+      try {
+        for (;;) {
+          read += 1;
+          yield [[`k${read}`, 'x'.repeat(10_000)]];
+        }
+      } finally {
+        isEnded = true;
+      }
+    };
+    world.target.state.stageDelay = () => new Promise((resolve) => void world.world.after(1_000, resolve));
+    world.begin();
+    await world.run(5_000);
+    expect(read).toBeLessThan(3_000);
+    world.source.carrier.execute({ do: 'abandon', ticket: TICKET, why: 'withdrawn' });
+    const before = read;
+    await world.run(5_000);
+    expect([read, isEnded]).toEqual([before, true]);
+    expect(world.source.state.ends).toEqual([false]);
+    expect(world.target.state.staged).toBe(0);
   });
 });
 
@@ -290,7 +315,7 @@ describe('a state', () => {
     };
     world.begin();
     await world.finish();
-    expect(other.done_).toEqual([true]);
+    expect(other.ends).toEqual([true]);
     expect(world.source.lines.join()).toContain('not so');
   });
 
@@ -308,7 +333,9 @@ describe('a state', () => {
 
   it('has a name of its own, and there are at most 64', () => {
     const { carrier } = bench().source;
-    expect(() => carrier.movable('rooms', new MapState())).toThrow(/rooms moves already/);
+    expect(() => carrier.movable('rooms', new MapState())).toThrow(
+      /option name is rooms, but this owner has state of that name/,
+    );
     for (let index = 1; index < 64; index += 1) carrier.movable(`s${index}`, new MapState());
     expect(() => carrier.movable('last', new MapState())).toThrow(/64 states/);
   });
@@ -327,7 +354,7 @@ describe('a carrier that is closed', () => {
     await target.carrier[Symbol.asyncDispose]();
     await world.run(30_000);
     expect(source.inputs).toHaveLength(said);
-    expect(source.state.done_).toEqual([false]);
+    expect(source.state.ends).toEqual([false]);
     expect(target.state.staged).toBe(0);
     expect(world.lines.open.size).toBe(0);
   });
@@ -346,8 +373,8 @@ describe('a carrier that is closed', () => {
     target.inputs.length = 0;
     const half = { start: 0n, end: RING_SIZE / 2n };
     world.begin(half, 'c4.3.1');
-    expect(source.state.done_).toEqual([false]);
+    expect(source.state.ends).toEqual([false]);
     await world.finish(half, 'c4.3.1');
-    expect(source.state.done_).toEqual([false, true]);
+    expect(source.state.ends).toEqual([false, true]);
   });
 });

@@ -22,7 +22,7 @@ export interface AcceptedLine extends Line {
   /** The peer is proved: it may send large frames, and keeps its line when others are too many. */
   admit(): void;
   /** Why the peer may not be the owner of this name, by its certificate; undefined if it may, or if certificates are not asked for. */
-  refuses(fromName: string | undefined): LeaseholdError | undefined;
+  refuses(fromName: string): LeaseholdError | undefined;
 }
 
 /** The code above a line. Nothing is called after `closed`. */
@@ -44,7 +44,7 @@ export interface Carriage extends AsyncDisposable {
    *
    * @param toName the owner that has to be there, if certificates can tell; undefined if the name is not known
    */
-  dial(address: string, toName: string | undefined, end: DialledEnd): Disposable;
+  dial(address: string, toName: string, end: DialledEnd): Disposable;
   /** Called once, before the first line comes. */
   accept(callback: (line: AcceptedLine) => LineEnd): void;
 }

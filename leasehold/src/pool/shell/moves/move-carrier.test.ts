@@ -6,7 +6,7 @@ import { RangeSet } from '../../../runtime/keys/range-set.ts';
 import {
   CarrierBench,
   type CarrierBenchOptions,
-  MapState,
+  type MapState,
   TICKET,
   WHOLE,
 } from '../../simulation/moves/carrier-bench.ts';
@@ -41,7 +41,7 @@ describe('a move of state', () => {
     await world.finish();
     expect(target.state.entries).toEqual(expected);
     expect(source.state.entries.size).toBe(0);
-    expect(source.state.done_).toEqual([true]);
+    expect(source.state.ends).toEqual([true]);
     expect(target.state.committed).toEqual([{ keys: RangeSet.everything, number: 8 }]);
     const answers = (inputs: readonly { readonly is: string }[]): readonly string[] =>
       inputs.map(({ is }) => is).filter((is) => is !== 'sent');
@@ -138,17 +138,17 @@ describe('a move of state', () => {
     source.carrier.execute({ do: 'freeze', ticket: TICKET });
     await world.untilSaid(source, 'acknowledged');
     source.carrier.execute({ do: 'handed', ticket: TICKET });
-    expect(source.state.done_).toEqual([]);
+    expect(source.state.ends).toEqual([]);
     const [lower, upper] = [
       { start: 0n, end: RING_SIZE / 2n },
       { start: RING_SIZE / 2n, end: RING_SIZE },
     ];
     source.carrier.execute({ do: 'returned', spans: [{ ...lower, number: 9 }] });
-    expect(source.state.done_).toEqual([false]);
+    expect(source.state.ends).toEqual([false]);
     expect(source.state.entries.size).toBe(100);
     source.carrier.execute({ do: 'departed', spans: [{ ...upper, number: 7 }] });
     source.carrier.execute({ do: 'departed', spans: [{ ...upper, number: 7 }] });
-    expect(source.state.done_).toEqual([false, true]);
+    expect(source.state.ends).toEqual([false, true]);
     const left = RangeSet.of([lower]);
     expect([...source.state.entries.keys()].every((key) => left.has(key))).toBe(true);
   });
@@ -206,6 +206,102 @@ describe('a move of state', () => {
     );
     expect(moved).toBeGreaterThan(20);
   });
+
+  it('that is cut at any instant after the freeze is acknowledged with the state of the freeze, or fails', async () => {
+    const ends = { acknowledged: 0, failed: 0, staged: 0 };
+    for (let cutMs = 0; cutMs < 14; cutMs += 1) {
+      const world = bench({ bytesPerMs: 2_000 });
+      const { source, target } = world;
+      fill(source.state, 100);
+      world.begin();
+      await world.untilSaid(source, 'caughtUp');
+      for (let index = 0; index < 700; index += 1) source.state.set(`k${index}`, 'late');
+      const expected = new Map(source.state.entries);
+      source.carrier.execute({ do: 'freeze', ticket: TICKET });
+      await world.run(cutMs);
+      world.lines.cut();
+      await world.run(60_000);
+      const [acknowledged] = world.says(source, 'acknowledged');
+      const [staged] = world.says(target, 'staged');
+      const [sealed] = world.says(source, 'sealed');
+      expect(world.says(source, 'failed').length).toBe(acknowledged === undefined ? 1 : 0);
+      ends[acknowledged === undefined ? 'failed' : 'acknowledged'] += 1;
+      if (staged === undefined) {
+        expect(acknowledged).toBeUndefined();
+        expect(target.state.staged).toBe(0);
+        continue;
+      }
+      ends.staged += 1;
+      const digest = sealed?.is === 'sealed' ? sealed.digest : '';
+      expect(staged).toMatchObject({ digest });
+      if (acknowledged !== undefined) expect(acknowledged).toMatchObject({ digest });
+      target.carrier.execute({ do: 'commit', ticket: TICKET, spans: [{ ...WHOLE, number: 8 }] });
+      expect(target.state.entries).toEqual(expected);
+    }
+    expect(Math.min(...Object.values(ends))).toBeGreaterThan(0);
+    expect(ends.staged).toBeGreaterThan(ends.acknowledged);
+  });
+});
+
+describe('effects that come too early, too late, or twice', () => {
+  it('do no harm', async () => {
+    const world = bench();
+    const { source, target } = world;
+    fill(source.state, 10);
+    const spans = [{ ...WHOLE, number: 7 }];
+    for (const carrier of [source.carrier, target.carrier]) {
+      for (const what of ['resume', 'freeze', 'handed', 'discard'] as const)
+        carrier.execute({ do: what, ticket: 'c4.9.9' });
+      carrier.execute({ do: 'abandon', ticket: 'c4.9.9', why: 'withdrawn' });
+      carrier.execute({ do: 'commit', ticket: 'c4.9.9', spans });
+      carrier.execute({ do: 'departed', spans });
+      carrier.execute({ do: 'returned', spans });
+    }
+    world.begin();
+    world.begin();
+    source.carrier.execute({ do: 'resume', ticket: TICKET });
+    const expected = new Map(source.state.entries);
+    await world.finish();
+    await world.finish();
+    source.carrier.execute({ do: 'abandon', ticket: TICKET, why: 'withdrawn' });
+    target.carrier.execute({ do: 'discard', ticket: TICKET });
+    expect(target.state.entries).toEqual(expected);
+    expect([source.state.ends, target.state.committed.length, target.state.discarded]).toEqual([
+      [true],
+      1,
+      0,
+    ]);
+    expect([...source.lines, ...target.lines]).toEqual([]);
+  });
+
+  it('seal nothing in the middle of a snapshot', async () => {
+    const world = bench({ bytesPerMs: 10 });
+    const { source } = world;
+    fill(source.state, 2_000);
+    world.begin();
+    await world.until(() => world.target.state.staged > 0, 'something staged');
+    source.carrier.execute({ do: 'freeze', ticket: TICKET });
+    expect(world.says(source, 'sealed')).toEqual([]);
+    await world.untilSaid(source, 'failed');
+    expect(whyFailed(world)).toContain('the snapshot is not sent yet');
+  });
+
+  it('abandon a stop that is under way, and the target hears of it by the end of the line', async () => {
+    const world = bench();
+    const { source, target } = world;
+    fill(source.state, 10);
+    world.begin();
+    await world.untilSaid(source, 'caughtUp');
+    source.carrier.execute({ do: 'freeze', ticket: TICKET });
+    source.carrier.execute({ do: 'abandon', ticket: TICKET, why: 'the keys are not held any more' });
+    await world.run(60_000);
+    expect(source.state.ends).toEqual([false]);
+    expect(world.says(source, 'acknowledged')).toEqual([]);
+    expect(world.lines.open.size).toBe(0);
+    target.carrier.execute({ do: 'discard', ticket: TICKET });
+    expect(target.state.staged).toBe(0);
+    expect(source.state.entries.size).toBe(10);
+  });
 });
 
 describe('a line that is lost', () => {
@@ -218,12 +314,12 @@ describe('a line that is lost', () => {
     expect(world.says(source, 'caughtUp')).toEqual([]);
     world.lines.cut();
     expect(target.state.staged).toBe(0);
-    expect(source.state.done_).toEqual([false]);
+    expect(source.state.ends).toEqual([false]);
     source.state.set('k3', 'between the attempts');
     const expected = new Map(source.state.entries);
     await world.finish();
     expect(target.state.entries).toEqual(expected);
-    expect(source.state.done_).toEqual([false, true]);
+    expect(source.state.ends).toEqual([false, true]);
   });
 
   it('ends the ticket at the third attempt, and every snapshot has been told its end', async () => {
@@ -237,7 +333,7 @@ describe('a line that is lost', () => {
     }
     await world.untilSaid(source, 'failed');
     expect(whyFailed(world)).toContain('3 attempts failed');
-    expect(source.state.done_).toEqual([false, false, false]);
+    expect(source.state.ends).toEqual([false, false, false]);
     expect(source.state.open).toBe(0);
     expect(source.lines).toHaveLength(1);
     await world.run(60_000);
@@ -254,7 +350,7 @@ describe('a line that is lost', () => {
     await world.untilSaid(source, 'failed');
     source.carrier.execute({ do: 'freeze', ticket: TICKET });
     expect(world.says(source, 'sealed')).toEqual([]);
-    expect(source.state.done_).toEqual([false]);
+    expect(source.state.ends).toEqual([false]);
   });
 
   it('leaves a complete import where it is, until it is committed', async () => {

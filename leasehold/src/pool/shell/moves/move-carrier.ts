@@ -9,7 +9,7 @@
  * fail, and the next ticket has all names.
  */
 
-import { InvalidArgumentError } from '../../../runtime/errors.ts';
+import { invalidOption } from '../../../runtime/errors.ts';
 import { RangeSet } from '../../../runtime/keys/range-set.ts';
 import type { Span } from '../../../runtime/keys/range.ts';
 import type { Logger } from '../../../runtime/logger.ts';
@@ -41,8 +41,6 @@ export interface MoveCarrierDependencies {
   readonly defaultCodec: ItemCodec<unknown>;
   say(input: MoveInput): void;
 }
-
-type Named<Name extends string> = { readonly [Key in Name]?: string | undefined };
 
 export class MoveCarrier implements KeyCarrier {
   readonly #given: MoveCarrierDependencies;
@@ -91,23 +89,13 @@ export class MoveCarrier implements KeyCarrier {
 
   movable<Item>(name: string, state: Movable<Item>): void {
     if (this.#states.has(name))
-      throw new InvalidArgumentError(
-        'NAME_IN_USE',
-        `state named ${name} moves already: give each state its own name`,
-        {
-          module: 'pool',
-          details: { name },
-        },
+      throw invalidOption(
+        'name',
+        name,
+        'this owner has state of that name: give each state a name of its own',
       );
     if (this.#states.size >= MOST_TICKETS)
-      throw new InvalidArgumentError(
-        'TOO_MANY_NAMES',
-        `${MOST_TICKETS} states move already: put several into one`,
-        {
-          module: 'pool',
-          details: { name },
-        },
-      );
+      throw invalidOption('name', name, `${MOST_TICKETS} states move already: put several into one`);
     const { version = 1, reads = [], codec = this.#given.defaultCodec } = state;
     // What this owner reads goes back to the very state it is of, so the type of its items need not be known here.
     const carried: CarriedState = {
@@ -140,7 +128,7 @@ export class MoveCarrier implements KeyCarrier {
         this.#streams.get(effect.ticket)?.end();
         break;
       case 'receive': {
-        const { ticket, span, from, fromName } = effect as typeof effect & Named<'fromName'>;
+        const { ticket, span, from, fromName } = effect;
         this.#stages.receive({ ticket, span, from, fromName });
         break;
       }
@@ -161,7 +149,7 @@ export class MoveCarrier implements KeyCarrier {
   }
 
   #stream(effect: CarrierEffect & { readonly do: 'stream' }): void {
-    const { ticket, span, to, toName, address } = effect as typeof effect & Named<'toName'>;
+    const { ticket, span, to, toName, address } = effect;
     if (this.#streams.has(ticket)) return;
     // Keys that are held again are not handed any more, whatever has become of them meanwhile.
     this.#decided([span], false);

@@ -61,9 +61,12 @@ export function resolveMoves(moves: boolean | MovesOptions | undefined): MoveRul
  * @throws {InvalidArgumentError}
  * @internal
  */
-export function checkPairs(
-  given: Readonly<Record<'onGrant' | 'onArrive' | 'onRevoke' | 'onDepart', unknown>>,
-): void {
+export function checkPairs(given: {
+  readonly onGrant?: unknown;
+  readonly onArrive?: unknown;
+  readonly onRevoke?: unknown;
+  readonly onDepart?: unknown;
+}): void {
   if (given.onGrant !== undefined && given.onArrive === undefined)
     throw invalidOption(
       'onArrive',

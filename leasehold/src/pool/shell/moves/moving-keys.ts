@@ -282,7 +282,7 @@ export class MovingKeys {
     const { ticket, why } = effect;
     const isKnown = this.#departures.get(ticket)?.waiting === undefined;
     if (isKnown) this.#carrier.execute(effect);
-    this.#around.logger.info('keys do not move for now', { ticket, why });
+    this.#around.logger.debug('keys do not move for now', { ticket, why });
     this.#letGoOn(ticket, why);
     this.#departures.delete(ticket);
     this.#streamNext();

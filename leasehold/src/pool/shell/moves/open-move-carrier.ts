@@ -46,10 +46,10 @@ export interface MoveCarrierOptions {
 export interface SecureMoves {
   readonly listen: ListenSockets;
   readonly dial: DialSockets;
-  /** Why the listener at this address may not be the target, by its certificate alone. The name is undefined if the Manager has not told it. */
-  refusesTarget(address: string, identity: Identity, toName: string | undefined): LeaseholdError | undefined;
+  /** Why the listener at this address may not be the target, by its certificate alone. */
+  refusesTarget(address: string, identity: Identity, toName: string): LeaseholdError | undefined;
   /** Why the process that dialled may not be the source. */
-  refusesSource(identity: Identity, fromName: string | undefined): LeaseholdError | undefined;
+  refusesSource(identity: Identity, fromName: string): LeaseholdError | undefined;
 }
 
 /**

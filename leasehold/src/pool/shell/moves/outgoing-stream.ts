@@ -167,17 +167,15 @@ export class OutgoingStream {
 
   /** A state that fails here keeps noting changes, or memory; the move is decided all the same. */
   #done(states: readonly CarriedState[], keys: RangeSet, moved: boolean): void {
+    const { ticket } = this.#order;
+    const { logger } = this.#given;
     for (const { name, state } of states) {
       try {
         state.done(keys, moved);
       } catch (thrown) {
-        const { ticket } = this.#order;
-        this.#given.logger.error(
-          moved
-            ? 'done failed: the state of keys that have moved may still be in memory'
-            : 'done failed: changes of keys may still be noted',
-          { state: name, ticket, why: reason(thrown) },
-        );
+        const facts = { state: name, ticket, why: reason(thrown) };
+        if (moved) logger.error('done failed; keys that have moved may still be in memory', facts);
+        else logger.error('done failed; changes of keys may still be noted', facts);
       }
     }
   }

@@ -2,7 +2,7 @@
  * Where an owner listens for keys that come with their state.
  *
  * On loopback only processes of this machine can connect. Elsewhere every process that may join the pool may be sent state, and may
- * claim to send some, so that has to be meant: `insecure`, as for everything that listens without encryption. If nothing is said, and a Manager is on another machine,
+ * claim to send some, so there a token is needed (`secure-moves.ts`), or `insecure`, as for everything that listens without encryption. If nothing is said, and a Manager is on another machine,
  * loopback would be of no use to owners there: then keys of this owner cannot move, which is said once.
  */
 
@@ -50,7 +50,7 @@ export function placeOfMoves(
   if (advertise !== undefined) checkAdvertised(advertise);
   if (listen !== undefined) {
     const address = listenAddress('listen', listen);
-    checkProtected('listen', listen, address.host, secure, insecure);
+    checkProtected('listen', listen, address.host, secure, { insecure, logger });
     if (advertise === undefined && EVERYWHERE.has(address.host))
       throw invalidOption(
         'advertise',
@@ -62,7 +62,7 @@ export function placeOfMoves(
   const elsewhere = managers.filter((manager) => !isLoopback(parseAddress(manager).host));
   if (elsewhere.length === 0) return { listen: { host: '127.0.0.1', port: 0 }, advertise };
   logger.warn(
-    'keys cannot move to this owner or away from it: a Manager is on another machine, so say where other owners can bring state (listen, and advertise), and that the network keeps others away (insecure)',
+    'keys cannot move to this owner or away from it: a Manager is on another machine, so say where other owners can bring state (listen, and advertise), with a token (tls) or in a network that keeps others away (insecure)',
     { managers: elsewhere.join(', ') },
   );
   return undefined;

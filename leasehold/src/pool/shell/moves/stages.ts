@@ -20,7 +20,8 @@
  */
 
 import { assert } from '../../../runtime/assert.ts';
-import { MalformedMessageError, RefusedError } from '../../../runtime/errors.ts';
+import { type LeaseholdError, MalformedMessageError, RefusedError } from '../../../runtime/errors.ts';
+import { TransportClosedError } from '../../../node/tcp/errors.ts';
 import { RangeSet } from '../../../runtime/keys/range-set.ts';
 import type { Span } from '../../../runtime/keys/range.ts';
 import type { Logger } from '../../../runtime/logger.ts';
@@ -74,7 +75,7 @@ export interface ReceiveOrder {
   readonly span: Span;
   /** The incarnation that brings the state. */
   readonly from: string;
-  readonly fromName: string | undefined;
+  readonly fromName: string;
 }
 
 export class Stages implements Disposable {
@@ -109,11 +110,6 @@ export class Stages implements Disposable {
 }
 
 const notAllowed = (why: string): RefusedError => new RefusedError('NOT_ALLOWED', why, { module: 'pool' });
-
-/** Ends a line with a word to its peer. */
-function dismiss(line: AcceptedLine, code: string, why: string): void {
-  line.close(notAllowed(why), encodeFromTarget({ kind: 'refused', code, why }));
-}
 
 /** A peer, from its connection to its end: first a stranger, then the source of one import. */
 class Visitor implements LineEnd {
@@ -208,10 +204,20 @@ class Visitor implements LineEnd {
     if (!this.#isOver) this.#line.send(encodeFromTarget(message));
   }
 
+  /** The peer breaks the protocol. */
   refuse(code: string, why: string): void {
+    this.#dismiss(code, why, notAllowed(why));
+  }
+
+  /** The peer has done nothing wrong, but nothing more is taken from it. */
+  dismiss(code: string, why: string): void {
+    this.#dismiss(code, why, new TransportClosedError(why));
+  }
+
+  #dismiss(code: string, why: string, error: LeaseholdError): void {
     if (this.#isOver) return;
     this.#end();
-    dismiss(this.#line, code, why);
+    this.#line.close(error, encodeFromTarget({ kind: 'refused', code, why }));
     this.#import?.lost(this);
   }
 
@@ -255,7 +261,7 @@ class Import {
   begin(visitor: Visitor, attempt: number): void {
     const earlier = this.#visitor;
     this.#visitor = undefined;
-    earlier?.refuse('OLD_ATTEMPT', 'a later attempt has begun');
+    earlier?.dismiss('OLD_ATTEMPT', 'a later attempt has begun');
     this.#empty();
     this.attempt = attempt;
     this.#visitor = visitor;
@@ -390,7 +396,7 @@ class Import {
     this.#given.logger.warn('state that another owner brings is refused; its keys stay there', {
       ...{ ticket, from, code, why },
     });
-    visitor.refuse(code, why);
+    visitor.dismiss(code, why);
     this.#given.say({ is: 'unstaged', ticket });
   }
 
@@ -437,7 +443,7 @@ class Import {
   end(why: string): void {
     const visitor = this.#visitor;
     this.#visitor = undefined;
-    visitor?.refuse('OVER', why);
+    visitor?.dismiss('OVER', why);
     this.#empty();
   }
 
@@ -446,11 +452,10 @@ class Import {
       run();
     } catch (thrown) {
       const state = this.#states[place]?.name ?? '';
-      const words =
-        what === 'commit'
-          ? 'commit failed: state that has arrived may be missing here; mend commit'
-          : 'discard failed: state that does not come may still be in memory; mend discard';
-      this.#given.logger.error(words, { state, ticket: this.order.ticket, why: reason(thrown) });
+      const { logger } = this.#given;
+      const facts = { state, ticket: this.order.ticket, why: reason(thrown) };
+      if (what === 'commit') logger.error('commit failed; state that has arrived may be missing here', facts);
+      else logger.error('discard failed; state that does not come may still be in memory', facts);
     }
   }
 }

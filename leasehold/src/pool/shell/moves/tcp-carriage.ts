@@ -5,7 +5,7 @@
  * of another ticket the last frame of a stop would come too late. A dialler also connects again by itself, without the proofs; so the
  * first end of its connection disposes of it, and the next attempt brings a dialler of its own.
  *
- * **Bounds against strangers.** Whoever reaches the port has 2 s to introduce itself, and sends frames of 1 KiB until it is proved. 64 connections are more
+ * **Bounds against strangers.** A process that reaches the port has 2 s to introduce itself, and sends frames of 1 KiB until it is proved. 64 connections are more
  * than an owner has moves; strangers displace each other and never a proved source.
  */
 
@@ -131,7 +131,7 @@ class TcpCarriage implements Carriage {
     end?.closed(why);
   }
 
-  dial(address: string, toName: string | undefined, end: DialledEnd): Disposable {
+  dial(address: string, toName: string, end: DialledEnd): Disposable {
     const { secure, runtime, logger } = this.#options;
     // Why a line ends is told to its end, which tells the operator when no attempt is left.
     const quiet: Logger = {
@@ -169,7 +169,7 @@ class TcpCarriage implements Carriage {
       if (!isOver) end.received(frame);
     });
     this.#dialled.add(dialer);
-    // A bad address is told at once; whoever dials is to hear of it in a later turn, like of everything else.
+    // The dialler reports a bad address at once; the end is to hear of it in a later turn, like of everything else.
     atEndOfTurn(() => {
       if (!isOver) dialer.connect(address);
     });

@@ -1,12 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import { RING_SIZE } from '../../../runtime/keys/position.ts';
 import type { DrainProgress } from './drain.ts';
-import { HALF, LEFT, type MovingBench, movingOwner, turn } from './moving-script.ts';
+import { HALF, LEFT, type MovingBench, movingOwner } from './moving-script.ts';
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** The one ticket of the whole ring is carried out, and the table has it. */
 async function moveAll(bench: MovingBench): Promise<void> {
   bench.order({ targets: 1 });
-  await bench.caughtUp();
+  bench.caughtUp();
+  await turn();
   bench.acknowledged();
   bench.tell({ spans: [], targets: 1 });
   bench.tell({ spans: [], admitted: false });
@@ -114,7 +117,8 @@ describe('a drain', () => {
     const rest = { start: HALF, end: RING_SIZE, number: 5 };
     const move = { ...half, ticket: 't', to: 'b.1', toName: 'b', address: 'x:1' };
     bench.tell({ spans: [half, rest], moves: [move], targets: 1 });
-    await bench.caughtUp();
+    bench.caughtUp();
+    await turn();
     bench.acknowledged();
     bench.tell({ spans: [rest], targets: 1 });
     bench.runtime.pass(2_000);
@@ -140,7 +144,8 @@ describe('a drain', () => {
     expect(waits).toEqual(['target', undefined]);
     let finish = (): void => {};
     const working = bench.owner.guard(LEFT, () => new Promise<void>((resolve) => (finish = resolve)));
-    await bench.caughtUp();
+    bench.caughtUp();
+    await turn();
     bench.runtime.pass(99);
     bench.runtime.pass(1);
     await turn();

@@ -7,10 +7,12 @@
  * and are closed after leaving; if there never is an owner, they are closed here.
  */
 
+import { checkOwnRole } from '../../../node/identity/gate.ts';
+import { secureSocketsOf, TLS_ROW } from '../../../node/mesh/tls-option.ts';
 import { nodeRuntime } from '../../../node/runtime.ts';
 import { newSigner } from '../../../node/signer.ts';
 import type { Welcome } from '../../../node/tcp/handshake.ts';
-import { closeOnAbort } from '../../../runtime/handle.ts';
+import { closeOnAbort, type Tls } from '../../../runtime/handle.ts';
 import { warnings } from '../../../node/process/warnings.ts';
 import type { Logger } from '../../../runtime/logger.ts';
 import type { RangeSet } from '../../../runtime/keys/range-set.ts';
@@ -31,6 +33,12 @@ import {
   resolveOptions,
   LOGGER_WORDS,
 } from '../../../runtime/option-table.ts';
+import { openMoveCarrier } from '../moves/open-move-carrier.ts';
+import type { DepartUpcall } from '../moves/moving-keys.ts';
+import { checkPairs, type MovesOptions, resolveMoves } from '../moves/moves-options.ts';
+import { secureMoves } from '../moves/secure-moves.ts';
+import { placeOfMoves } from '../moves/place-of-moves.ts';
+import { structuredCodec } from '../state/structured-codec.ts';
 import { PoolOwner } from './pool-owner.ts';
 import { LOCK_WAIT_MS } from '../supervision/locked-proof.ts';
 import { proveDeath } from '../supervision/prove-death.ts';
@@ -66,6 +74,37 @@ export interface JoinPoolOptions {
   onLost?: ((ranges: RangeSet) => unknown) | undefined;
 
   /**
+   * Hand keys over with their state, and take over keys of other owners. Everything that this process keeps by key must then be
+   * movable: a `leasedMap` with a name, a `movable`, or a store that `onDepart` flushes and `onArrive` reads.
+   *
+   * @default false: each change of owner is a loss that callers are told of
+   */
+  moves?: boolean | MovesOptions | undefined;
+
+  /** These keys have arrived with their state; they are served once the function resolves. Called again after a failure. Required beside `onGrant`, with `moves`. */
+  onArrive?: Upcall | undefined;
+
+  /**
+   * These keys are about to move: flush what the next owner will read from a store. Called while the keys are still served, and again in the
+   * stop (`isStopped`, no guarded work is under way) for what has changed since: that call is a part of `stopTimeoutMs`. The keys may
+   * stay all the same. If it fails or is late, they do not move. Required beside `onRevoke`, with `moves`.
+   */
+  onDepart?: DepartUpcall | undefined;
+
+  /**
+   * Where other owners bring state, as `host:port`.
+   *
+   * @default loopback, any free port, if every Manager is there; otherwise nowhere, and a warning says that keys cannot move
+   */
+  listen?: string | undefined;
+
+  /** Where other owners can reach this one, as `host:port`. @default the listening address */
+  advertise?: string | undefined;
+
+  /** Allows to listen elsewhere than on loopback without TLS, where every process that may join may be sent state. @default false */
+  insecure?: boolean | undefined;
+
+  /**
    * Asked at every renewal: requests per second, or another figure that the Manager's policy understands. @default 0
    */
   load?: (() => number) | undefined;
@@ -75,6 +114,14 @@ export interface JoinPoolOptions {
    * that this process is dead, and need not wait for the lease. On a local file system only.
    */
   lockFile?: string | undefined;
+
+  /**
+   * A token (`lh1.…`) with the grant `owner:pool/<pool>/<name>`, or `{ file }` with such a token; or files of an own authority, `{ ca, cert, key }`. At every process of
+   * the pool, and at its Managers.
+   *
+   * @default the token of the environment; without one plain TCP
+   */
+  tls?: Tls | undefined;
 
   /** How long to try before giving up. @default 30_000 */
   timeoutMs?: number | undefined;
@@ -87,7 +134,7 @@ export interface JoinPoolOptions {
 }
 
 /** @internal */
-export const JOIN_POOL_OPTIONS: OptionTable<JoinPoolOptions, 'timeoutMs' | 'logger'> = {
+export const JOIN_POOL_OPTIONS: OptionTable<JoinPoolOptions, 'insecure' | 'timeoutMs' | 'logger'> = {
   managers: MANAGERS_ROW,
   pool: required(is.name(LONGEST_NAME)),
   name: required(is.name(LONGEST_NAME)),
@@ -95,8 +142,15 @@ export const JOIN_POOL_OPTIONS: OptionTable<JoinPoolOptions, 'timeoutMs' | 'logg
   onGrant: optional(is.callback(), 'none: served at once'),
   onRevoke: optional(is.callback()),
   onLost: optional(is.callback()),
+  moves: optional(is.anything(), 'false: each change of owner is a loss'),
+  onArrive: optional(is.callback(), 'none: served at once'),
+  onDepart: optional(is.callback()),
+  listen: optional(is.string, 'loopback, any free port, if every Manager is there; otherwise nowhere'),
+  advertise: optional(is.string, 'the listening address'),
+  insecure: or(false, is.flag),
   load: optional(is.callback(), '0'),
   lockFile: optional(is.string),
+  tls: TLS_ROW,
   timeoutMs: or(TIMEOUT_MS, is.timeLimit),
   signal: optional(is.signal),
   logger: or(warnings, is.logger, LOGGER_WORDS),
@@ -107,7 +161,7 @@ export const JOIN_POOL_OPTIONS: OptionTable<JoinPoolOptions, 'timeoutMs' | 'logg
  *
  * @throws {InvalidArgumentError} before anything has started
  * @throws {UnavailableError} MANAGERS_UNREACHABLE if none answers in time, with the result of each address
- * @throws {RefusedError} if the Manager refuses
+ * @throws {RefusedError} if the Manager refuses; NOT_ALLOWED if the own token does not grant this name
  * @throws {RefusedError} MANAGERS_DISAGREE if Managers of the list lead different logs
  * @throws {InUseError} LOCKED if the process that has `lockFile` still lives
  * @throws {InvalidArgumentError} UNFIT_LOCK_FILE if a lock on that file would prove nothing
@@ -117,16 +171,22 @@ export const JOIN_POOL_OPTIONS: OptionTable<JoinPoolOptions, 'timeoutMs' | 'logg
 export async function joinPool(options: JoinPoolOptions): Promise<PoolOwner> {
   const resolved = resolveOptions('', options, JOIN_POOL_OPTIONS);
   const { pool, name, url, lockFile, timeoutMs, signal, logger } = resolved;
+  const rules = resolveMoves(options.moves);
+  if (rules !== undefined) checkPairs(options);
   signal?.throwIfAborted();
   const runtime = nodeRuntime({
     onBackwards: (ms) => logger.error('the clock went back; what is held is dropped and taken anew', { ms }),
   });
 
+  const secure = secureSocketsOf(resolved, runtime.wallMs());
+  if (secure !== undefined) checkOwnRole({ module: 'pool', group: pool }, 'owner', name, secure.own);
   const startedAt = runtime.now();
   await using opening = new AsyncDisposableStack();
   const addresses = opening.use(await resolveAddresses(options.managers, runtime, logger));
   const waitMs = Math.min(timeoutMs, LOCK_WAIT_MS);
-  const death = opening.use(await proveDeath({ lockFile, addresses, runtime, logger, waitMs, signal }));
+  const death = opening.use(
+    await proveDeath({ lockFile, addresses, secure, runtime, logger, waitMs, signal }),
+  );
   let owner: PoolOwner | undefined;
   let closing: Disposable | undefined;
   const onReachable = (): void => owner?.reachable();
@@ -134,12 +194,28 @@ export async function joinPool(options: JoinPoolOptions): Promise<PoolOwner> {
   const signer = newSigner();
   const preface = ({ channel }: Welcome): Prove[] => [prove(signer, pool, channel)];
   const dialer = opening.use(
-    dialManagers({ role: 'owner', preface, runtime, logger, onReachable, onUnreachable }),
+    dialManagers({
+      ...{ role: 'owner', pool, addresses, secure, preface, runtime, logger },
+      ...{ onReachable, onUnreachable },
+    }),
   );
+  const place = placeOfMoves(rules !== undefined, resolved, addresses.current, secure, logger);
+  const carrier =
+    rules &&
+    place &&
+    opening.use(
+      await openMoveCarrier({
+        ...{ pool, signer, ...place, secure: secureMoves(pool, secure) },
+        ...{ runtime, logger, defaultCodec: structuredCodec },
+        ...{ bytesPerSecond: rules.bytesPerSecond, stallTimeoutMs: rules.stallTimeoutMs },
+        say: (input) => owner?.hearMove(input),
+      }),
+    );
   owner = new PoolOwner({
     identity: { pool, name, url, incarnation: signer.incarnation, proof: death.proof },
     ...{ addresses, durations: resolveDurations(), runtime, logger, dialer },
     application: options,
+    moving: rules && { rules, carrier },
     close: async (hasLeft) => {
       closing?.[Symbol.dispose]();
       if (hasLeft) death.left();

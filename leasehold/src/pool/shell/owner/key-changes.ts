@@ -122,11 +122,11 @@ export class KeyChanges {
       loaded(spans);
       return;
     }
-    const ranges = RangeSet.of(spans);
-    queue.hold(ranges);
-    calls.load('onArrive', spans, upcalls.onArrive, () => {
+    queue.hold(RangeSet.of(spans));
+    calls.load('onArrive', spans, upcalls.onArrive, (arrived) => {
       loaded(spans);
-      queue.release(ranges);
+      // Keys that were lost meanwhile may be held back again, for another reason.
+      queue.release(arrived);
     });
   }
 

@@ -32,6 +32,7 @@ export class KeyState {
   readonly #around: KeyStateAround;
   readonly #maps: Pick<LeasedMap<unknown>, 'name' | 'forget' | 'close'>[] = [];
   readonly #names = new Set<string>();
+  #isToldSoon = false;
 
   constructor(around: KeyStateAround) {
     this.#around = around;
@@ -47,9 +48,10 @@ export class KeyState {
         'with moves a map needs a name, the same in every process of the pool: its entries move with their keys',
       );
     if (name !== undefined)
-      this.#claim('leasedMap name', name, 'this owner has a map of that name: make each map once');
+      this.#checkIsFree('leasedMap name', name, 'this owner has a map of that name: make each map once');
     const freezes = name !== undefined && environment('NODE_ENV') === 'development';
     const map = new LeasedMap<T>({ ...{ name, settings, freezes }, ...{ leases, runtime } });
+    if (name !== undefined) this.#name(name, moves ? map.movable : undefined);
     this.#maps.push(map);
     return map;
   }
@@ -58,8 +60,8 @@ export class KeyState {
     if (!this.#around.moves)
       throw invalidOption('movable', name, 'this owner moves nothing: join the pool with moves: true');
     is.name(LONGEST_NAME).check('movable name', name);
-    this.#claim('movable name', name, 'this owner has state of that name: name each once');
-    this.#carry(name, state);
+    this.#checkIsFree('movable name', name, 'this owner has state of that name: name each once');
+    this.#name(name, state);
   }
 
   /** These keys are lost: what is remembered is worth nothing. */
@@ -71,13 +73,20 @@ export class KeyState {
     for (const map of this.#maps) map.close();
   }
 
-  #claim(option: string, name: string, rule: string): void {
+  #checkIsFree(option: string, name: string, rule: string): void {
     if (this.#names.has(name)) throw invalidOption(option, name, rule);
-    this.#names.add(name);
   }
 
-  #carry<Item>(name: string, state: Movable<Item>): void {
-    this.#around.carrier?.movable(name, state);
-    this.#around.namesChanged();
+  #name<Item>(name: string, state: Movable<Item> | undefined): void {
+    const { carrier, namesChanged } = this.#around;
+    if (state !== undefined) carrier?.movable(name, state);
+    this.#names.add(name);
+    if (state === undefined || this.#isToldSoon) return;
+    this.#isToldSoon = true;
+    // An application names all it has in one turn.
+    queueMicrotask(() => {
+      this.#isToldSoon = false;
+      namesChanged();
+    });
   }
 }

@@ -4,7 +4,9 @@ import { describe, expect, it } from 'vitest';
 import { RING_SIZE } from '../../../runtime/keys/position.ts';
 import type { RangeSet } from '../../../runtime/keys/range-set.ts';
 import { instant } from '../../../runtime/time.ts';
-import { LEFT, type MovingBench, movingOwner, RIGHT, turn } from './moving-script.ts';
+import { LEFT, type MovingBench, movingOwner, RIGHT } from './moving-script.ts';
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 const NOT_OWNER = { code: 'NOT_OWNER' };
 
@@ -28,7 +30,8 @@ describe('an owner that hands keys over', () => {
     bench.order();
     const first = work();
     const working = owner.guard(LEFT, first.run);
-    await bench.caughtUp();
+    bench.caughtUp();
+    await turn();
     const waiting = owner.guard(LEFT, () => 'served');
     await turn();
     expect(carrier.story).toEqual(['stream']);
@@ -49,7 +52,8 @@ describe('an owner that hands keys over', () => {
     const lost: RangeSet[] = [];
     const bench = movingOwner({ onLost: (ranges) => lost.push(ranges) });
     bench.order();
-    await bench.caughtUp();
+    bench.caughtUp();
+    await turn();
     bench.acknowledged();
     bench.moved();
     await turn();
@@ -69,7 +73,8 @@ describe('an owner that hands keys over', () => {
     const held = owner.hold(LEFT);
     const signal = held?.signal;
     bench.order();
-    await bench.caughtUp();
+    bench.caughtUp();
+    await turn();
     expect([held?.isHeld(), signal?.aborted]).toEqual([false, false]);
     const waiting = owner.guard(LEFT, ({ number }) => number);
     bench.acknowledged();
@@ -84,7 +89,8 @@ describe('an owner that hands keys over', () => {
     const bench = movingOwner();
     const signal = bench.owner.hold(LEFT)?.signal;
     bench.order();
-    await bench.caughtUp();
+    bench.caughtUp();
+    await turn();
     bench.acknowledged();
     bench.moved();
     expect(signal?.reason).toMatchObject({ code: 'LEASE_LOST' });
@@ -96,7 +102,8 @@ describe('an owner that hands keys over', () => {
     bench.order();
     const first = work();
     const working = owner.guard(LEFT, first.run);
-    await bench.caughtUp();
+    bench.caughtUp();
+    await turn();
     const other = owner.guard(RIGHT, () => 'served');
     runtime.pass(100);
     expect(await other).toBe('served');
@@ -106,7 +113,8 @@ describe('an owner that hands keys over', () => {
     await turn();
     expect(carrier.story).toEqual(['stream', 'resume']);
     bench.order();
-    await bench.caughtUp();
+    bench.caughtUp();
+    await turn();
     runtime.pass(500);
     await turn();
     expect(carrier.story).toEqual(['stream', 'resume', 'freeze']);
@@ -122,7 +130,8 @@ describe('an owner that hands keys over', () => {
       await gate;
       return await owner.guard(RIGHT, () => 'inner');
     });
-    await bench.caughtUp();
+    bench.caughtUp();
+    await turn();
     go();
     expect(await outer).toBe('inner');
     await turn();
@@ -135,7 +144,8 @@ describe('an owner that hands keys over', () => {
     bench.order();
     const first = work();
     const working = owner.guard(LEFT, first.run);
-    await bench.caughtUp();
+    bench.caughtUp();
+    await turn();
     const waiting = owner.guard(RIGHT, () => 'served');
     tell();
     expect(await waiting).toBe('served');
@@ -149,7 +159,8 @@ describe('an owner that hands keys over', () => {
     const { owner, runtime } = bench;
     const signal = owner.hold(LEFT)?.signal;
     bench.order();
-    await bench.caughtUp();
+    bench.caughtUp();
+    await turn();
     runtime.pass(8_500);
     const waiting = expect(owner.guard(LEFT, () => 'served')).rejects.toMatchObject(NOT_OWNER);
     runtime.pass(600);
@@ -168,12 +179,29 @@ describe('an owner that hands keys over', () => {
     ];
     tell({ moves });
     expect(carrier.effects.map((effect) => 'ticket' in effect && effect.ticket)).toEqual(['t']);
-    await bench.caughtUp();
+    bench.caughtUp();
+    await turn();
     bench.acknowledged();
     expect(carrier.effects.flatMap((effect) => (effect.do === 'stream' ? [effect.ticket] : []))).toEqual([
       't',
       'u',
     ]);
+  });
+});
+
+describe('keys that were handed over', () => {
+  it('are a loss if their log is no more, and the carrier waits for no answer', async () => {
+    const bench = movingOwner();
+    bench.order();
+    bench.caughtUp();
+    await turn();
+    bench.acknowledged();
+    const waiting = expect(bench.owner.guard(LEFT, () => 'served')).rejects.toMatchObject(NOT_OWNER);
+    bench.runtime.pass(4_000);
+    bench.tell({ spans: [], history: 'another' });
+    await waiting;
+    expect(bench.carrier.story).toEqual(['stream', 'freeze', 'handed', 'departed']);
+    expect(kindsOf(bench).at(-1)).toBe('pool.lost');
   });
 });
 
@@ -189,7 +217,8 @@ describe('onDepart', () => {
       await first.run();
       story.push('work ends');
     });
-    await bench.caughtUp();
+    bench.caughtUp();
+    await turn();
     await turn();
     expect(story).toEqual(['false stream']);
     first.finish();
@@ -206,7 +235,8 @@ describe('onDepart', () => {
       },
     });
     bench.order();
-    await bench.caughtUp();
+    bench.caughtUp();
+    await turn();
     await turn();
     expect(bench.carrier.story).toEqual(['stream', 'abandon']);
     expect(bench.owner.check(LEFT)).toBe(5);
@@ -225,7 +255,8 @@ describe('onDepart', () => {
       },
     });
     bench.order();
-    await bench.caughtUp();
+    bench.caughtUp();
+    await turn();
     await turn();
     bench.runtime.pass(100);
     expect(signals.map(({ aborted }) => aborted)).toEqual([false, true]);
@@ -249,7 +280,8 @@ describe('the last stop of a drain', () => {
     const failed = expect(working).rejects.toMatchObject({ code: 'LEASE_LOST' });
     const draining = owner.drain({ timeoutMs: 2_000 });
     await turn();
-    await bench.caughtUp();
+    bench.caughtUp();
+    await turn();
     await turn();
     expect(signal?.aborted).toBe(true);
     expect(departed).toEqual([false]);
@@ -358,7 +390,8 @@ describe('an owner without keys', () => {
     const bench = movingOwner();
     bench.tell({ asked: 'draining' });
     bench.order({ asked: 'draining' });
-    await bench.caughtUp();
+    bench.caughtUp();
+    await turn();
     bench.acknowledged();
     bench.tell({ spans: [], asked: 'draining' });
     bench.tell({ spans: [], admitted: false });
@@ -372,13 +405,16 @@ describe('state by name', () => {
   const state = { snapshot: async function* () {}, changes: () => [], done: () => {} };
   const movable = { ...state, stage: () => ({ add: () => {}, commit: () => {}, discard: () => {} }) };
 
-  it('is told to other owners, with the next report', () => {
+  it('is told to other owners at once, all that is named in one turn together', async () => {
     const bench = movingOwner();
+    const before = bench.report().sequence;
     bench.owner.movable('rooms', movable);
-    bench.runtime.pass(4_000);
+    bench.owner.movable('doors', movable);
+    await turn();
+    expect(bench.report().sequence).toBe(before + 1);
     expect(bench.report().transfer).toEqual({
       address: '127.0.0.1:1',
-      names: [{ name: 'rooms', version: 1, reads: [] }],
+      names: ['rooms', 'doors'].map((name) => ({ name, version: 1, reads: [] })),
     });
   });
 

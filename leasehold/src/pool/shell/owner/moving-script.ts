@@ -16,8 +16,6 @@ export const HALF: bigint = RING_SIZE / 2n;
 export const LEFT = 1n;
 export const RIGHT: bigint = HALF + 1n;
 
-export const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-
 /** Writes down what it is to do, and carries nothing. */
 export class WrittenCarrier implements KeyCarrier {
   readonly address: string = '127.0.0.1:1';
@@ -64,7 +62,7 @@ export interface MovingBench {
   /** The Manager names a ticket: everything is to go to b. */
   order(more?: Said): void;
   /** The carrier has sent all but the last changes. */
-  caughtUp(): Promise<void>;
+  caughtUp(): void;
   /** The target has everything. */
   acknowledged(): void;
   /** The table names the next owner. */
@@ -122,10 +120,7 @@ export function movingOwner(application: OwnerApplication = {}, moves: MovesOpti
   return {
     ...{ owner, runtime, logger, carrier, closed, report, tell },
     order: (more = {}) => tell({ moves: [move], ...more }),
-    caughtUp: async () => {
-      carrier.say({ is: 'caughtUp', ticket: 't' });
-      await turn();
-    },
+    caughtUp: () => carrier.say({ is: 'caughtUp', ticket: 't' }),
     acknowledged: () => carrier.say({ is: 'acknowledged', ticket: 't', digest: 'd' }),
     moved: () => tell({ spans: [] }),
     returned: () => tell({ spans: [{ number: 6, continues: [WHOLE] }] }),

@@ -159,7 +159,11 @@ export class PoolOwner implements Handle<OwnerStatus> {
     });
     this.#keyState = new KeyState({
       ...{ leases: this.leases, runtime, moves: moving !== undefined, carrier: moving?.carrier },
-      namesChanged: () => this.#offer(),
+      namesChanged: () => {
+        this.#offer();
+        // A Manager is to know before another owner drains to this one, and not with the next renewal.
+        this.reachable();
+      },
     });
     this.#changes = this.#keyChanges();
     this.#offer();

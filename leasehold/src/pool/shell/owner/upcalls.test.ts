@@ -69,6 +69,23 @@ describe('keys that are granted', () => {
     expect(story.slice(-2)).toEqual(['onGrant succeeded at last', 'served']);
   });
 
+  it('are told without those that were lost while loading', async () => {
+    const { upcalls, slow } = bench();
+    const load = slow('load');
+    const loaded: unknown[] = [];
+    upcalls.load('onArrive', [span(0n, 8n)], load.upcall, (ranges) => loaded.push(ranges.spans()));
+    await turn();
+    upcalls.lost(RangeSet.of([{ start: 2n, end: 4n }]));
+    load.end();
+    await turn();
+    expect(loaded).toEqual([
+      [
+        { start: 0n, end: 2n },
+        { start: 4n, end: 8n },
+      ],
+    ]);
+  });
+
   it('are not served if they are lost while loading', async () => {
     const { story, upcalls, slow } = bench();
     const load = slow('load');

@@ -45,8 +45,13 @@ export class Upcalls {
     this.#logger = logger;
   }
 
-  /** Calls until success or until there is nothing left to load; then `done`, on success. */
-  load(name: 'onGrant' | 'onArrive', spans: readonly NumberedSpan[], upcall: Upcall, done: () => void): void {
+  /** Calls until success or until there is nothing left to load; then `done`, on success, with the keys that are still ours. */
+  load(
+    name: 'onGrant' | 'onArrive',
+    spans: readonly NumberedSpan[],
+    upcall: Upcall,
+    done: (loaded: RangeSet) => void,
+  ): void {
     const call = new Call(spans);
     this.#loading.add(call);
     void this.#loadUntilDone(name, call, upcall, done).finally(() => this.#loading.delete(call));
@@ -83,7 +88,12 @@ export class Upcalls {
     this.lost(RangeSet.everything);
   }
 
-  async #loadUntilDone(name: string, call: Call, upcall: Upcall, done: () => void): Promise<void> {
+  async #loadUntilDone(
+    name: string,
+    call: Call,
+    upcall: Upcall,
+    done: (loaded: RangeSet) => void,
+  ): Promise<void> {
     let retryMs = FIRST_RETRY_MS;
     let failures = 0;
     while (!(await this.#call(name, upcall, call))) {
@@ -94,7 +104,7 @@ export class Upcalls {
     }
     if (call.signal.aborted) return;
     if (failures > 0) this.#logger.warn(`${name} succeeded at last`, { failures });
-    done();
+    done(call.remaining);
   }
 
   /** In a turn of its own, because the core must not be entered from within itself. True on success. */

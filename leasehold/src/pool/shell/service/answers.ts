@@ -1,7 +1,7 @@
 /**
  * The answers of the API, as values: their shapes, and how they follow from the Manager's observation.
  *
- * Three conventions hold throughout. Places on the ring are 16 hexadecimal digits (`ringPosition`, `start`, `end`);
+ * Three conventions hold throughout. Places on the ring are 16 hexadecimal digits (`hash`, `start`, `end`);
  * everything else called a position, number or `…At` counts commits of the Manager's log. Durations end in `Ms` or
  * `Seconds`, and an instant of the Manager's own clock is told as a time ago or a time ahead, because that clock means
  * nothing elsewhere. An unknown or inapplicable value is null, so that every field is always there.
@@ -36,7 +36,7 @@ export interface StatusAnswer extends HandleHead {
   /** The latest term that this Manager knows of; null if none. */
   readonly term: number | null;
   /** Null, like the pools, owners and rows below, of one that stands by and has read no log. */
-  readonly logPosition: number | null;
+  readonly position: number | null;
   /** How much longer this Manager may lead without hearing from the log; null unless leading. */
   readonly leadsForMs: number | null;
   /** How much longer this Manager leads without granting anything, see {@link waitsMs}; null if there is no wait. */
@@ -196,7 +196,7 @@ export interface RowAnswer extends WrittenRange {
 
 export interface TableAnswer {
   readonly pool: string;
-  readonly logPosition: number;
+  readonly position: number;
   readonly count: number;
   readonly rows: readonly RowAnswer[];
   readonly next: string | null;
@@ -212,7 +212,7 @@ export function status(source: ApiSource): Omit<StatusAnswer, keyof HandleHead> 
     haltedBecause: seen.haltedBecause ?? null,
     history: seen.history ?? null,
     term: termKnown(source, seen) ?? null,
-    logPosition: known(seen.state.position),
+    position: known(seen.state.position),
     leadsForMs: seen.leadsUntil === undefined ? null : msUntil(seen.leadsUntil, source.now()),
     waitsMs: waitsMs(source, seen),
     isWriting: seen.isWriting,
@@ -333,7 +333,7 @@ function checkKnows(source: ApiSource, seen: ManagerObservation): void {
   const rest =
     leader === null ? ', nor who leads' : `; ${leader.id} leads, as far as it knows: ask that one${place}`;
   const message = `this Manager stands by, and knows neither pools nor owners${rest}`;
-  throw new RequestProblem(421, 'STANDS_BY', message, {
+  throw new RequestProblem(421, 'NOT_LEADING', message, {
     leader: leader === null ? null : { ...leader, http },
   });
 }
@@ -455,7 +455,7 @@ export function tableAnswer(
   const end = rows.at(-1)?.end ?? RING_SIZE;
   return {
     pool,
-    logPosition: seen.state.position,
+    position: seen.state.position,
     count: table.rows.length,
     rows: rows.map((row) => rowAnswer(row, table)),
     next: end === RING_SIZE ? null : formatHash(end),

@@ -17,10 +17,10 @@ describe('the point that claims a key', () => {
         // Of everybody's best points, the winner's must be the nearest going down the ring.
         const distance = (point: bigint): bigint => (at - point + RING_SIZE) % RING_SIZE;
         const nearest = claims
-          .map((claim) => distance(claim?.ringPosition ?? 0n))
+          .map((claim) => distance(claim?.hash ?? 0n))
           .reduce((least, each) => (each < least ? each : least));
         const claim = claimantPoint(winner, nodes, at);
-        expect(distance(claim?.ringPosition ?? 0n)).toBe(nearest);
+        expect(distance(claim?.hash ?? 0n)).toBe(nearest);
         expect(claim).toMatchObject({ name: winner });
       }),
       { numRuns: 200 },

@@ -13,7 +13,7 @@ export interface Claim {
   readonly name: string;
   /** Counted from 0. */
   readonly point: number;
-  readonly ringPosition: Hash;
+  readonly hash: Hash;
 }
 
 /** The point of the owner that the policy gives `position` to. */
@@ -21,15 +21,15 @@ export function claimantPoint(name: string, virtualNodes: number, position: Hash
   const points = Array.from({ length: virtualNodes }, (_, point) => ({
     name,
     point,
-    ringPosition: pointOf(name, point),
+    hash: pointOf(name, point),
   }));
-  const before = points.filter(({ ringPosition }) => ringPosition <= position);
+  const before = points.filter(({ hash }) => hash <= position);
   // With no point before the key, the last point on the ring claims the key, across zero.
   return last(before.length > 0 ? before : points);
 }
 
 const last = (claims: readonly Claim[]): Claim | undefined =>
   claims.reduce<Claim | undefined>(
-    (best, claim) => (best !== undefined && best.ringPosition >= claim.ringPosition ? best : claim),
+    (best, claim) => (best !== undefined && best.hash >= claim.hash ? best : claim),
     undefined,
   );

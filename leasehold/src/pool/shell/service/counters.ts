@@ -49,19 +49,19 @@ export class ManagerCounters {
   count(changes: readonly Change[]): void {
     for (const change of changes) {
       switch (change.kind) {
-        case 'joined':
+        case 'pool.joined':
           this.joined += 1;
           break;
-        case 'left':
+        case 'pool.left':
           this.left[change.why] += 1;
           break;
-        case 'lost':
+        case 'pool.lost':
           this.losses += 1;
           break;
-        case 'elected':
+        case 'manager.elected':
           this.elections += 1;
           break;
-        case 'deposed':
+        case 'manager.deposed':
           this.depositions += 1;
           break;
         default:

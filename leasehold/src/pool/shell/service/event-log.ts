@@ -4,14 +4,14 @@ import type { EventFilter, EventLog, Logged, ServiceEvent } from '../../../node/
 import type { Change } from './events.ts';
 
 /** A change, and how far the Manager's log had got. */
-export type ManagerLogEvent = Change & { readonly logPosition: number };
+export type ManagerLogEvent = Change & { readonly position: number };
 
 export type ManagerEventLog = EventLog<ManagerLogEvent>;
 export type LoggedEvent = Logged<ManagerLogEvent>;
 export type { Gap } from '../../../node/service/event-log.ts';
 
-export const at = (logPosition: number, changes: readonly Change[]): readonly ManagerLogEvent[] =>
-  changes.map((change) => ({ logPosition, ...change }));
+export const at = (position: number, changes: readonly Change[]): readonly ManagerLogEvent[] =>
+  changes.map((change) => ({ position, ...change }));
 
 /** Only events of this pool, and those of the Manager; all if no pool is given. */
 export const ofPool =

@@ -33,18 +33,18 @@ const start = commit(commit(ManagerState.empty, join('a'), join('b')), grant('a'
 /** One line an event: the kind, the owner, how many spans, how much. */
 const told = (before: ManagerState, after: ManagerState, ...records: TableRecord[]): string[] =>
   changesBetween(before, after, reasonsIn([batchOf(records)])).map((event) => {
-    if (event.kind === 'removed') return 'removed';
+    if (event.kind === 'pool.removed') return 'removed';
     const who = event.owner?.name ?? 'nobody';
-    const from = event.kind === 'moved' ? `${event.from.name} to ` : '';
+    const from = event.kind === 'pool.moved' ? `${event.from.name} to ` : '';
     const extent = 'spans' in event ? ` ${event.spans} of ${event.sharePercent} %` : '';
-    return `${event.kind} ${from}${who}${event.kind === 'left' ? ` ${event.why}` : ''}${extent}`;
+    return `${event.kind.slice('pool.'.length)} ${from}${who}${event.kind === 'pool.left' ? ` ${event.why}` : ''}${extent}`;
   });
 
 describe('changes between two states', () => {
   it('are none when nothing was committed, and none of a pool that was not touched', () => {
     expect(changesBetween(start, start)).toEqual([]);
     const elsewhere = start.apply(9, { ...batchOf([]), pools: [{ pool: 'q', records: [join('c')] }] });
-    expect(changesBetween(start, elsewhere)).toMatchObject([{ kind: 'joined', pool: 'q' }]);
+    expect(changesBetween(start, elsewhere)).toMatchObject([{ kind: 'pool.joined', pool: 'q' }]);
   });
 
   it('tell who joined and what was granted, added up by owner', () => {
@@ -63,7 +63,7 @@ describe('changes between two states', () => {
 
   it('do not guess why somebody left', () => {
     const after = commit(start, { kind: 'leave', incarnation: 'a.1', why: 'expired' });
-    expect(changesBetween(start, after)[0]).toMatchObject({ kind: 'left', why: 'unknown' });
+    expect(changesBetween(start, after)[0]).toMatchObject({ kind: 'pool.left', why: 'unknown' });
   });
 
   it('tell a hand-over that kept the state from one that did not', () => {
@@ -91,7 +91,7 @@ describe('changes between two states', () => {
   it('tell what its owner gave back itself from what is gone with it', () => {
     const isPlanned = (...records: TableRecord[]): unknown => {
       const changes = changesBetween(start, commit(start, ...records), reasonsIn([batchOf(records)]));
-      return changes.flatMap((event) => (event.kind === 'lost' ? [event.isPlanned] : []));
+      return changes.flatMap((event) => (event.kind === 'pool.lost' ? [event.isPlanned] : []));
     };
     expect(isPlanned({ kind: 'free', spans: [span(1, 2)] })).toEqual([true]);
     expect(isPlanned({ kind: 'leave', incarnation: 'a.1', why: 'left' })).toEqual([true]);
@@ -144,7 +144,7 @@ describe('changes between two states', () => {
           if (isOwned) state = commit(state, { kind: 'free', spans });
           if (name !== undefined) state = commit(state, { kind: 'grant', incarnation: `${name}.1`, spans });
         }
-        const granted = changesBetween(before, state).filter(({ kind }) => kind === 'granted');
+        const granted = changesBetween(before, state).filter(({ kind }) => kind === 'pool.granted');
         const owned = state.pool('p').rows.filter(({ owner }) => owner !== undefined);
         const share = owned.reduce((sum, row) => sum + Number(row.end - row.start) / Number(RING_SIZE), 0);
         const sum = granted.reduce(

@@ -41,11 +41,11 @@ export interface Extent {
 export type WhyLeft = LeaveReason | 'unknown';
 
 export type PoolEvent =
-  | { readonly kind: 'removed'; readonly pool: string }
-  | { readonly kind: 'joined'; readonly pool: string; readonly owner: OwnerAddress }
-  | { readonly kind: 'left'; readonly pool: string; readonly owner: OwnerAddress; readonly why: WhyLeft }
+  | { readonly kind: 'pool.removed'; readonly pool: string }
+  | { readonly kind: 'pool.joined'; readonly pool: string; readonly owner: OwnerAddress }
+  | { readonly kind: 'pool.left'; readonly pool: string; readonly owner: OwnerAddress; readonly why: WhyLeft }
   | ({
-      readonly kind: 'lost';
+      readonly kind: 'pool.lost';
       readonly pool: string;
       readonly owner: OwnerAddress | null;
       /**
@@ -55,24 +55,24 @@ export type PoolEvent =
       readonly isPlanned: boolean;
     } & Extent)
   | ({
-      readonly kind: 'moved';
+      readonly kind: 'pool.moved';
       readonly pool: string;
       readonly from: OwnerAddress;
       readonly owner: OwnerAddress;
     } & Extent)
-  | ({ readonly kind: 'granted'; readonly pool: string; readonly owner: OwnerAddress } & Extent);
+  | ({ readonly kind: 'pool.granted'; readonly pool: string; readonly owner: OwnerAddress } & Extent);
 
 export type ManagerEvent =
-  | { readonly kind: 'elected'; readonly manager: string; readonly term: number }
-  | { readonly kind: 'deposed'; readonly manager: string; readonly term: number }
+  | { readonly kind: 'manager.elected'; readonly manager: string; readonly term: number }
+  | { readonly kind: 'manager.deposed'; readonly manager: string; readonly term: number }
   | {
-      readonly kind: 'follows';
+      readonly kind: 'manager.follows';
       readonly manager: string;
       /** Another Manager, which leads as far as this one knows, and the term. */
       readonly leader: string;
       readonly term: number;
     }
-  | { readonly kind: 'halted'; readonly manager: string; readonly why: string };
+  | { readonly kind: 'manager.halted'; readonly manager: string; readonly why: string };
 
 export type Change = PoolEvent | ManagerEvent;
 
@@ -107,7 +107,7 @@ export function changesBetween(
     const [was, is] = [before.pool(pool), after.pool(pool)];
     if (!after.pools.has(pool)) {
       const gone: PoolEvent[] = membersBetween(pool, was, is, reasons);
-      return before.pools.has(pool) ? [...gone, { kind: 'removed', pool }] : [];
+      return before.pools.has(pool) ? [...gone, { kind: 'pool.removed', pool }] : [];
     }
     return was === is
       ? []
@@ -123,11 +123,11 @@ function membersBetween(pool: string, was: PoolTable, is: PoolTable, reasons: Re
     [...others.values()].filter(({ incarnation }) => !members.has(incarnation));
   return [
     ...missingIn(was.members, is.members).map(
-      (member): PoolEvent => ({ kind: 'joined', pool, owner: publicPart(member) }),
+      (member): PoolEvent => ({ kind: 'pool.joined', pool, owner: publicPart(member) }),
     ),
     ...missingIn(is.members, was.members).map(
       (member): PoolEvent => ({
-        kind: 'left',
+        kind: 'pool.left',
         pool,
         owner: publicPart(member),
         why: reasons(pool, member.incarnation) ?? 'unknown',
@@ -189,19 +189,25 @@ function keysBetween({ pool, was, is, reasons }: Tables, since: number): PoolEve
   const lossOf =
     (isPlanned: boolean) =>
     (_: string | undefined, owner: string | undefined, extent: Extent): PoolEvent => ({
-      ...{ kind: 'lost', pool, owner: owner === undefined ? null : address(owner), isPlanned, ...extent },
+      ...{
+        kind: 'pool.lost',
+        pool,
+        owner: owner === undefined ? null : address(owner),
+        isPlanned,
+        ...extent,
+      },
     });
   return [
     ...lost.tell(lossOf(false)),
     ...givenBack.tell(lossOf(true)),
     ...moved.tell((from, owner, extent) => ({
-      kind: 'moved',
+      kind: 'pool.moved',
       pool,
       from: address(from),
       owner: address(owner),
       ...extent,
     })),
-    ...granted.tell((_, owner, extent) => ({ kind: 'granted', pool, owner: address(owner), ...extent })),
+    ...granted.tell((_, owner, extent) => ({ kind: 'pool.granted', pool, owner: address(owner), ...extent })),
   ];
 }
 

@@ -27,14 +27,14 @@ export interface KeyAnswer {
   readonly key: string | null;
   /** The part in braces that alone is hashed; null if the key is hashed whole. */
   readonly tag: string | null;
-  readonly ringPosition: string;
+  readonly hash: string;
   readonly range: WrittenRange;
   readonly owner: OwnerAddress | null;
   /** The lease number: the position of the commit that granted the keys; 0 if never granted. */
   readonly number: number;
   /** The position of the commit at which they last lost their state; 0 if never. */
   readonly lostAt: number;
-  readonly logPosition: number;
+  readonly position: number;
   /** How much longer the key's owner is unknown; null, unless a leader waits for the grants of earlier leaders. */
   readonly waitsMs: number | null;
 }
@@ -54,7 +54,7 @@ export interface ExplainAnswer extends KeyAnswer {
     readonly claimedBy: {
       readonly name: string;
       readonly point: number;
-      readonly ringPosition: string;
+      readonly hash: string;
     } | null;
   };
   readonly sentences: readonly string[];
@@ -73,12 +73,12 @@ export function keyAnswer(
     pool,
     key: typeof key === 'string' ? key : null,
     tag: typeof key === 'string' ? (tagOf(key) ?? null) : null,
-    ringPosition: formatHash(position),
+    hash: formatHash(position),
     range: writeRange(row),
     owner: addressIn(table, row.owner),
     number: row.number,
     lostAt: row.lostAt,
-    logPosition: seen.state.position,
+    position: seen.state.position,
     waitsMs: waitsMs(source, seen),
   };
 }
@@ -113,8 +113,7 @@ export function explainAnswer(
       name: policyName,
       wants,
       isSatisfied: wanted === undefined ? null : wanted === row.owner,
-      claimedBy:
-        claimedBy === undefined ? null : { ...claimedBy, ringPosition: formatHash(claimedBy.ringPosition) },
+      claimedBy: claimedBy === undefined ? null : { ...claimedBy, hash: formatHash(claimedBy.hash) },
     },
   };
   return { ...facts, sentences: sentences(facts, seen, source.settings(pool).durations.renewEveryMs) };
@@ -139,11 +138,11 @@ function sentences(
 
 type Facts = Omit<ExplainAnswer, 'sentences'>;
 
-function whereItLies({ key, tag, ringPosition }: Facts): string {
-  if (key === null) return `You asked for ${ringPosition} on the ring.`;
+function whereItLies({ key, tag, hash }: Facts): string {
+  if (key === null) return `You asked for ${hash} on the ring.`;
   return tag === null
-    ? `The key "${key}" is hashed whole and lies at ${ringPosition} on the ring.`
-    : `Of the key "${key}" only the part in braces, "${tag}", is hashed; it lies at ${ringPosition} on the ring, together with every other key that has {${tag}} as its first braces.`;
+    ? `The key "${key}" is hashed whole and lies at ${hash} on the ring.`
+    : `Of the key "${key}" only the part in braces, "${tag}", is hashed; it lies at ${hash} on the ring, together with every other key that has {${tag}} as its first braces.`;
 }
 
 const inWhichRange = ({ range, rangePercent }: Facts): string =>
@@ -186,7 +185,7 @@ function whatPolicyWants({ policy }: Facts, role: ManagerObservation['role']): s
   const { wants, claimedBy } = policy;
   return claimedBy === null
     ? `The policy (${policy.name}) wants it at ${wants.name}.`
-    : `The policy (${policy.name}) wants it at ${wants.name}: of all points of all owners the nearest at or before it is ${claimedBy.name}'s point ${claimedBy.point}, at ${claimedBy.ringPosition}.`;
+    : `The policy (${policy.name}) wants it at ${wants.name}: of all points of all owners the nearest at or before it is ${claimedBy.name}'s point ${claimedBy.point}, at ${claimedBy.hash}.`;
 }
 
 function whatIsBeingDone(facts: Facts, role: ManagerObservation['role']): string | undefined {

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { Histogram } from '../../../runtime/metrics.ts';
 import { METRICS as OWN, MOST_POOLS } from './metrics.ts';
 import { PROCESS_METRICS } from '../../../node/service/status-routes.ts';
+import { complaintsAbout } from '../../../node/testing/exposition.ts';
 import { router } from '../../../node/http/router.ts';
 import type { ApiSource } from './source.ts';
 import { metricsText } from '../../../runtime/metrics-text.ts';
@@ -16,6 +17,7 @@ const METRICS = [...OWN, ...PROCESS_METRICS];
 function renderMetrics(source: ApiSource): string {
   const answer = router(apiRoutes(source))('GET', '/metrics', () => undefined);
   if (answer.kind !== 'text') throw new Error('/metrics is no text');
+  expect(complaintsAbout(answer.body)).toEqual([]);
   return answer.body;
 }
 

@@ -9,6 +9,7 @@ import {
   apiRoutes,
   keepingNothing,
   ManagerToLookAt,
+  moving,
   standby,
   threeOwners,
   waiting,
@@ -27,7 +28,7 @@ function eventful(): ManagerToLookAt {
   manager.commit('idle', [{ kind: 'remove' }]);
   manager.role = 'standby';
   manager.look();
-  const follows = { kind: 'follows', manager: 'm1', leader: 'm2', term: 4, logPosition: 0 } as const;
+  const follows = { kind: 'manager.follows', manager: 'm1', leader: 'm2', term: 4, position: 0 } as const;
   manager.events.append([follows], manager.wallMs);
   manager.role = 'halted';
   manager.haltedBecause = 'the store went back in time';
@@ -45,15 +46,17 @@ const WORLDS: readonly (readonly [string, () => ManagerToLookAt])[] = [
   ['one that keeps nothing', keepingNothing],
   ['one that leads and waits', waiting],
   ['an eventful life', eventful],
+  ['moves', moving],
   ['nothing at all', () => new ManagerToLookAt()],
 ];
 
 const URLS: Readonly<Record<string, readonly string[]>> = {
   '/v1/pool/{pool}/keys/{key}': ['/v1/pool/{pool}/keys/alice'],
   '/v1/pool/{pool}/keys': ['/v1/pool/{pool}/keys?key=', '/v1/pool/{pool}/keys?key=alice'],
+  '/v1/pool/{pool}/moves': ['/v1/pool/{pool}/moves', '/v1/pool/{pool}/moves?owner=presence-1'],
   '/v1/pool/{pool}/explain': [
     '/v1/pool/{pool}/explain?key=a{b}',
-    '/v1/pool/{pool}/explain?position=00000000000000ff',
+    '/v1/pool/{pool}/explain?hash=00000000000000ff',
   ],
 };
 
@@ -100,7 +103,13 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  const acting = ['/v1/manager/step-down', '/v1/pool/presence/remove'];
+  const acting = [
+    '/v1/manager/step-down',
+    '/v1/pool/presence/remove',
+    '/v1/pool/presence/owners/presence-1/drain',
+    '/v1/pool/presence/owners/presence-1/cordon',
+    '/v1/pool/presence/owners/presence-1/uncordon',
+  ];
   it.each(WORLDS.flatMap(([name, world]) => acting.map((url) => [url, name, world] as const)))(
     'has every field of what comes of a POST to %s, of %s',
     async (url, _, world) => {
@@ -125,16 +134,16 @@ describe('the OpenAPI document', () => {
     );
     expect([...kinds].sort()).toEqual(
       [
-        'deposed',
-        'elected',
-        'follows',
-        'granted',
-        'halted',
-        'joined',
-        'left',
-        'lost',
-        'moved',
-        'removed',
+        'manager.deposed',
+        'manager.elected',
+        'manager.follows',
+        'pool.granted',
+        'manager.halted',
+        'pool.joined',
+        'pool.left',
+        'pool.lost',
+        'pool.moved',
+        'pool.removed',
       ].sort(),
     );
   });

@@ -33,17 +33,20 @@ describe('a recorder', () => {
   it('does not tell as news what it finds in the log', () => {
     const unread = { history: undefined };
     expect(watched(unread, { state }).kinds).toEqual([]);
-    expect(watched(unread, { role: 'leading', state }).kinds).toEqual(['elected']);
+    expect(watched(unread, { role: 'leading', state }).kinds).toEqual(['manager.elected']);
   });
 
   it('tells what happens in an empty log also if it only follows it', () => {
-    expect(watched({}, { state }).kinds).toEqual([...Array(3).fill('joined'), ...Array(3).fill('granted')]);
+    expect(watched({}, { state }).kinds).toEqual([
+      ...Array(3).fill('pool.joined'),
+      ...Array(3).fill('pool.granted'),
+    ]);
   });
 
   it('does not tell that anybody left when it leads no more and has forgotten who is there', () => {
     const forgot = { history: undefined };
     const { kinds, counters } = watched({ role: 'leading', state }, forgot);
-    expect(kinds).toEqual(['elected', 'deposed']);
+    expect(kinds).toEqual(['manager.elected', 'manager.deposed']);
     expect(counters.left.unknown).toBe(0);
   });
 
@@ -51,12 +54,12 @@ describe('a recorder', () => {
     const later = threeOwners();
     later.commit('presence', [{ kind: 'leave', incarnation: 'presence-1.1', why: 'left' }]);
     const [led, forgot] = [{ role: 'leading', state } as const, { history: undefined }];
-    expect(watched(led, forgot, { state }).kinds).toEqual(['elected', 'deposed']);
+    expect(watched(led, forgot, { state }).kinds).toEqual(['manager.elected', 'manager.deposed']);
     expect(watched(led, forgot, { state: later.state }).kinds).toEqual([
-      'elected',
-      'deposed',
-      'left',
-      'lost',
+      'manager.elected',
+      'manager.deposed',
+      'pool.left',
+      'pool.lost',
     ]);
   });
 
@@ -64,18 +67,22 @@ describe('a recorder', () => {
     const led = { role: 'leading', state } as const;
     const again = { role: 'leading', term: 5, history: 'h2' } as const;
     expect(watched(led, { history: undefined }, again, { ...again, state }).kinds).toEqual([
-      ...['elected', 'deposed', 'elected'],
-      ...[...Array(3).fill('joined'), ...Array(3).fill('granted')],
+      ...['manager.elected', 'manager.deposed', 'manager.elected'],
+      ...[...Array(3).fill('pool.joined'), ...Array(3).fill('pool.granted')],
     ]);
   });
 
   it('tells that all are gone if another log comes in the place of the one that it follows', () => {
-    expect(watched({ state }, { history: 'h2' }).kinds).toEqual(Array(3).fill('left'));
+    expect(watched({ state }, { history: 'h2' }).kinds).toEqual(Array(3).fill('pool.left'));
   });
 
   it('tells what happens in an empty log from the first commit', () => {
     const { kinds, counters } = watched({ role: 'leading' }, { role: 'leading', state });
-    expect(kinds).toEqual(['elected', ...Array(3).fill('joined'), ...Array(3).fill('granted')]);
+    expect(kinds).toEqual([
+      'manager.elected',
+      ...Array(3).fill('pool.joined'),
+      ...Array(3).fill('pool.granted'),
+    ]);
     expect(counters).toMatchObject({ elections: 1, joined: 3, losses: 0 });
   });
 
@@ -89,7 +96,13 @@ describe('a recorder', () => {
       { role: 'halted', haltedBecause: 'the store went back' },
       { role: 'halted', haltedBecause: 'the store went back' },
     );
-    expect(kinds).toEqual(['elected', 'deposed', 'elected', 'deposed', 'halted']);
+    expect(kinds).toEqual([
+      'manager.elected',
+      'manager.deposed',
+      'manager.elected',
+      'manager.deposed',
+      'manager.halted',
+    ]);
     expect(counters).toMatchObject({ elections: 2, depositions: 2 });
   });
 

@@ -75,20 +75,20 @@ export class Recorder {
     if (known.history === history) return changes;
     // Another log has replaced the one before: the old log's pools are gone, but nobody removed them.
     const hasForgotten = this.#history === undefined;
-    return hasForgotten ? NOTHING : changes.filter(({ kind }) => kind !== 'removed');
+    return hasForgotten ? NOTHING : changes.filter(({ kind }) => kind !== 'pool.removed');
   }
 
   #roleChanges({ id: manager, role, term, haltedBecause }: Glimpse): ManagerEvent[] {
     const changes: ManagerEvent[] = [];
     const wasLeading = this.#role === 'leading';
     if (wasLeading && (role !== 'leading' || term !== this.#term)) {
-      changes.push({ kind: 'deposed', manager, term: this.#term });
+      changes.push({ kind: 'manager.deposed', manager, term: this.#term });
     }
     if (role === 'leading' && !(wasLeading && term === this.#term)) {
-      changes.push({ kind: 'elected', manager, term });
+      changes.push({ kind: 'manager.elected', manager, term });
     }
     if (role === 'halted' && this.#role !== 'halted') {
-      changes.push({ kind: 'halted', manager, why: haltedBecause ?? 'unknown' });
+      changes.push({ kind: 'manager.halted', manager, why: haltedBecause ?? 'unknown' });
     }
     return changes;
   }

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { router } from '../../../node/http/router.ts';
 import { keyHash } from '../../../runtime/keys/hash.ts';
 import { formatHash } from '../../../runtime/keys/position.ts';
+import { RefusedError } from '../../../runtime/errors.ts';
 import { instant } from '../../../runtime/time.ts';
 import { alone, closed } from '../errors.ts';
 import type { OwnersAnswer, PoolAnswer, PoolSummary, StatusAnswer, TableAnswer } from './answers.ts';
@@ -12,6 +13,7 @@ import {
   apiRoutes,
   keepingNothing,
   type ManagerToLookAt,
+  moving,
   standby,
   threeOwners,
   waiting,
@@ -49,7 +51,7 @@ describe('/v1/status', () => {
       role: 'leading',
       isReady: true,
       term: 3,
-      logPosition: 4,
+      position: 4,
       leadsForMs: 2_000,
       uptimeSeconds: 75,
       pools: 2,
@@ -102,7 +104,7 @@ describe('/v1/status', () => {
   });
 
   it('says of one that keeps nothing what it knows, the term of the one that leads, and not 0 of the rest', () => {
-    const unknown = { pools: null, owners: null, rows: null, logPosition: null, behind: null };
+    const unknown = { pools: null, owners: null, rows: null, position: null, behind: null };
     expect(ofManager(keepingNothing())).toMatchObject({ ...unknown, lookups: 0, term: 7 });
     const manager = keepingNothing();
     manager.elected = undefined;
@@ -175,6 +177,96 @@ describe('/v1/manager/step-down', () => {
   });
 });
 
+describe('/v1/pool/{pool}/moves', () => {
+  it('says what is under way, and what the owners that take part have left', () => {
+    const { body } = get(moving(), '/v1/pool/presence/moves');
+    expect(body).toMatchObject({
+      ...{ pool: 'presence', term: 3, canMove: true },
+      moves: [{ ticket: 'm1.3.1', fromName: 'presence-1', toName: 'presence-2', bytes: 1_000 }],
+      owners: [
+        { name: 'presence-1', intent: 'emptying', order: 'emptying', targets: 2, sentBytes: 3_000 },
+        { name: 'presence-2', intent: 'stay', order: null },
+      ],
+    });
+  });
+
+  it('says it of one owner, also of one that takes no part', () => {
+    expect(get(moving(), '/v1/pool/presence/moves?owner=presence-3').body).toMatchObject({
+      ...{ moves: [], owners: [{ name: 'presence-3', movesKeys: null, targets: null }] },
+    });
+  });
+
+  it('is not known to one that stands by', () => {
+    const manager = moving();
+    manager.role = 'standby';
+    expect(get(manager, '/v1/pool/presence/moves').body).toMatchObject({ moves: null, owners: null });
+  });
+});
+
+describe('an order to an owner', () => {
+  const post = async (manager: ManagerToLookAt, url: string): Promise<Got<unknown>> => {
+    const json = (name: string): string | undefined =>
+      name === 'content-type' ? 'application/json' : undefined;
+    const answer = router(apiRoutes(manager.source()))('POST', `/v1/pool/presence/owners/${url}`, json);
+    if (answer.kind === 'stream') throw new Error('it is a stream');
+    const { status, body } = answer.kind === 'promised' ? await answer.answer : answer;
+    return { status, body: JSON.parse(body) };
+  };
+  const asked = (manager: ManagerToLookAt): unknown[] => {
+    const orders: unknown[] = [];
+    manager.order = async (pool, order) => {
+      orders.push([pool, order]);
+      return 'presence-1.1';
+    };
+    return orders;
+  };
+
+  it('is answered when it is in the log, with the process that it is about', async () => {
+    const manager = threeOwners();
+    const orders = asked(manager);
+    expect(await post(manager, 'presence-1/drain')).toEqual({
+      status: 200,
+      body: { pool: 'presence', owner: 'presence-1', incarnation: 'presence-1.1', order: 'drain' },
+    });
+    await post(manager, 'presence-1/drain?otherwise=lose');
+    await post(manager, 'presence-1/cordon');
+    await post(manager, 'presence-1/uncordon');
+    expect(orders).toEqual([
+      ['presence', { kind: 'drain', owner: 'presence-1', otherwise: 'stay' }],
+      ['presence', { kind: 'drain', owner: 'presence-1', otherwise: 'lose' }],
+      ['presence', { kind: 'cordon', owner: 'presence-1' }],
+      ['presence', { kind: 'uncordon', owner: 'presence-1' }],
+    ]);
+  });
+
+  it('is not given if a parameter is malformed', async () => {
+    const manager = threeOwners();
+    const orders = asked(manager);
+    expect(await post(manager, 'presence-1/drain?otherwise=soon')).toMatchObject({
+      status: 400,
+      body: { error: { code: 'INVALID_PARAMETER' } },
+    });
+    expect(orders).toEqual([]);
+  });
+
+  it.each([
+    ['UNKNOWN_OWNER', 404],
+    ['CANNOT_MOVE', 409],
+  ])('that is refused with %s is answered with %i', async (code, status) => {
+    const manager = threeOwners();
+    manager.order = () => Promise.reject(new RefusedError(code, 'no', { module: 'manager' }));
+    expect(await post(manager, 'presence-9/drain')).toMatchObject({ status, body: { error: { code } } });
+  });
+
+  it('to an owner of a pool that is not there is refused', async () => {
+    const json = (name: string): string | undefined =>
+      name === 'content-type' ? 'application/json' : undefined;
+    const route = router(apiRoutes(threeOwners().source()));
+    const answer = route('POST', '/v1/pool/nothing/owners/a/cordon', json);
+    expect(answer).toMatchObject({ status: 404 });
+  });
+});
+
 describe('/v1/pool', () => {
   it('lists pools that are in the log or declared, and none of which only a look-up has asked', () => {
     const manager = threeOwners();
@@ -234,7 +326,7 @@ describe('a Manager that stands by', () => {
         status: 421,
         body: {
           error: {
-            code: 'STANDS_BY',
+            code: 'NOT_LEADING',
             message:
               'this Manager stands by, and knows neither pools nor owners; m2 leads, as far as it knows: ask that one',
             leader: { id: 'm2', address: null, http: null },
@@ -437,7 +529,7 @@ describe('/v1/pool/{pool}/keys/{key}', () => {
       const row = manager.state
         .pool('presence')
         .rows.find(({ start, end }) => start <= position && position < end);
-      expect(found).toMatchObject({ key, ringPosition: formatHash(position), number: 4, lostAt: 0 });
+      expect(found).toMatchObject({ key, hash: formatHash(position), number: 4, lostAt: 0 });
       expect(found.owner?.incarnation).toBe(row?.owner);
     }
   });
@@ -465,7 +557,7 @@ describe('/v1/pool/{pool}/explain', () => {
     const answer = explain(threeOwners());
     expect(answer.policy).toMatchObject({ isSatisfied: true, wants: answer.owner });
     expect(answer.policy.claimedBy?.name).toBe(answer.owner?.name);
-    expect(sentence(answer, 'hashed whole')).toContain(answer.ringPosition);
+    expect(sentence(answer, 'hashed whole')).toContain(answer.hash);
     expect(sentence(answer, 'lease number 4')).toContain(`Its owner is ${answer.owner?.name}`);
     expect(sentence(answer, 'never lost')).toBeDefined();
     expect(sentence(answer, '0.4 s ago, which is as it should be')).toBeDefined();
@@ -475,7 +567,7 @@ describe('/v1/pool/{pool}/explain', () => {
 
   it('explains the tag, which is what is hashed', () => {
     const answer = explain(threeOwners(), `key=${encodeURIComponent('cart:{ana}:items')}`);
-    expect(answer).toMatchObject({ tag: 'ana', ringPosition: formatHash(keyHash('ana')) });
+    expect(answer).toMatchObject({ tag: 'ana', hash: formatHash(keyHash('ana')) });
     expect(sentence(answer, 'only the part in braces, "ana", is hashed')).toBeDefined();
     for (const whole of ['cart:{}:{ana}', 'cart:}ana{', '{', 'plain']) {
       expect(explain(threeOwners(), `key=${encodeURIComponent(whole)}`).tag).toBeNull();
@@ -484,9 +576,9 @@ describe('/v1/pool/{pool}/explain', () => {
 
   it('takes a place on the ring instead of a key, but not both and not neither', () => {
     const manager = threeOwners();
-    const { ringPosition, owner } = explain(manager);
-    expect(explain(manager, `position=${ringPosition}`)).toMatchObject({ key: null, owner });
-    for (const query of ['', `key=a&position=${ringPosition}`, 'position=1']) {
+    const { hash, owner } = explain(manager);
+    expect(explain(manager, `hash=${hash}`)).toMatchObject({ key: null, owner });
+    for (const query of ['', `key=a&hash=${hash}`, 'hash=1']) {
       expect(get(manager, `/v1/pool/presence/explain?${query}`).status).toBe(400);
     }
     expect(explain(manager, 'key=').key).toBe('');
@@ -549,7 +641,7 @@ interface Recent {
 describe('/v1/events/recent', () => {
   it('has the last events, the newest last', () => {
     const { events, latestEventId } = ok<Recent>(threeOwners(), '/v1/events/recent?limit=3');
-    expect(events.map(({ kind }) => kind)).toEqual(['granted', 'granted', 'granted']);
+    expect(events.map(({ kind }) => kind)).toEqual(['pool.granted', 'pool.granted', 'pool.granted']);
     expect(latestEventId).toBe(events[2]?.id);
   });
 });

@@ -34,6 +34,8 @@ import {
 import { ofPool as eventsOfPool } from './event-log.ts';
 import { explainAnswer, keyAnswer } from './explain.ts';
 import { managerMetrics } from './metrics.ts';
+import type { Order } from '../manager/order-owner.ts';
+import { movesAnswer, type OrderAnswer } from './moves-answer.ts';
 import { pageAnswer } from './page.ts';
 import { EVENT, SCHEMAS, STATUS } from './schemas.ts';
 import type { ApiSource } from './source.ts';
@@ -48,7 +50,8 @@ const AFTER = queryParameter('after', 'what the page before gave as `next`');
 const DESCRIPTION =
   'What a Manager knows about its pools, owners, look-ups and keys. Everything is read-only, but for the POSTs. Places on the ring are 16 hexadecimal digits; other positions, numbers and names that end in At count commits of the log; Ms are milliseconds.';
 
-const STANDS_BY = 'STANDS_BY: this Manager stands by and cannot know; the answer names the one that leads';
+const NOT_LEADING =
+  'NOT_LEADING: this Manager stands by and cannot know; the answer names the one that leads';
 
 const paging = ({ query }: HttpRequest): Paging => ({
   limit: wholeNumber(query, 'limit', OWNERS_PER_PAGE),
@@ -86,13 +89,44 @@ function ownRoutes(source: ApiSource): readonly RouteDraft[] {
     problems: {
       400: 'a parameter is malformed',
       404: 'there is no such pool; the answer names those there are',
-      421: STANDS_BY,
+      421: NOT_LEADING,
     },
     answer: (request) =>
       orInvalidKey(() => {
         const seen = source.observe();
         return json(answer(seen, checkPool(source, seen, request.parameters['pool'] ?? ''), request));
       }),
+  });
+
+  /** A route by which an operator orders something of an owner. */
+  const order = (
+    kind: Order['kind'],
+    summary: string,
+    parameters: readonly Parameter[] = [],
+  ): RouteDraft => ({
+    path: `/v1/pool/{pool}/owners/{owner}/${kind}`,
+    method: 'POST',
+    summary,
+    parameters: [POOL, pathParameter('owner', 'the name of the owner'), ...parameters],
+    schema: ref('Order'),
+    problems: {
+      400: 'a parameter is malformed',
+      403: 'it comes from a page of another site',
+      404: 'there is no such pool, or UNKNOWN_OWNER: it has no such owner; the answer names those there are',
+      409: 'CANNOT_MOVE: its keys do not move with their state. NOT_LEADING: ask the Manager that leads',
+      415: 'the header "content-type: application/json" is missing',
+      421: NOT_LEADING,
+    },
+    answer: ({ parameters: { pool: asked = '', owner = '' }, query }) => {
+      const pool = checkPool(source, source.observe(), asked);
+      const ordered = source
+        .order(pool, kind === 'drain' ? { kind, owner, otherwise: otherwiseIn(query) } : { kind, owner })
+        .then((incarnation) => json({ pool, owner, incarnation, order: kind } satisfies OrderAnswer));
+      return {
+        kind: 'promised',
+        answer: orRefused(ordered, ['CANNOT_MOVE', 'NOT_LEADING'], ['UNKNOWN_OWNER']),
+      };
+    },
   });
 
   return [
@@ -112,7 +146,7 @@ function ownRoutes(source: ApiSource): readonly RouteDraft[] {
       path: '/v1/pool',
       summary: 'All pools.',
       schema: ref('Pools'),
-      problems: { 421: STANDS_BY },
+      problems: { 421: NOT_LEADING },
       answer: () => json(poolsAnswer(source, source.observe())),
     },
     ofPool(
@@ -140,7 +174,7 @@ function ownRoutes(source: ApiSource): readonly RouteDraft[] {
         404: 'there is no such pool; the answer names those there are',
         409: 'POOL_IN_USE: owners are in it. NOT_LEADING: ask the Manager that leads',
         415: 'the header "content-type: application/json" is missing',
-        421: STANDS_BY,
+        421: NOT_LEADING,
       },
       answer: ({ parameters }) => {
         const pool = checkPool(source, source.observe(), parameters['pool'] ?? '');
@@ -148,6 +182,25 @@ function ownRoutes(source: ApiSource): readonly RouteDraft[] {
         return { kind: 'promised', answer: orRefused(removed, ['POOL_IN_USE', 'NOT_LEADING']) };
       },
     },
+    ofPool(
+      '/moves',
+      'Moves',
+      'Moves under way, and owners that hand keys over, take none or were asked about.',
+      [queryParameter('owner', 'the name of an owner')],
+      (seen, pool, { query }) => movesAnswer(seen, pool, query.get('owner') ?? undefined),
+    ),
+    order(
+      'drain',
+      'Hands all keys of an owner over; it stays, and takes no more. Answered when that is in the log.',
+      [
+        queryParameter(
+          'otherwise',
+          'lose: what was not handed over by now is given back without its state; stay, if nothing is said: it stays',
+        ),
+      ],
+    ),
+    order('cordon', 'Lets an owner take no more keys. Answered when that is in the log.'),
+    order('uncordon', 'Lets an owner take keys again, also after a drain. Answered when that is in the log.'),
     ofPool('/lookups', 'Lookups', 'The look-ups of a pool.', [LIMIT, AFTER], (seen, pool, request) =>
       lookupsAnswer(source, seen, pool, paging(request)),
     ),
@@ -168,10 +221,10 @@ function ownRoutes(source: ApiSource): readonly RouteDraft[] {
     ofPool(
       '/explain',
       'Explanation',
-      'Why a key is where it is. Give `key` or `position`.',
+      'Why a key is where it is. Give `key` or `hash`.',
       [
         queryParameter('key', 'the key'),
-        queryParameter('position', 'a place on the ring, 16 hexadecimal digits'),
+        queryParameter('hash', 'a place on the ring, 16 hexadecimal digits'),
       ],
       (seen, pool, request) => explainAnswer(source, seen, pool, keyOrPosition(request)),
     ),
@@ -183,7 +236,7 @@ function ownRoutes(source: ApiSource): readonly RouteDraft[] {
       (seen, pool, { query }) =>
         tableAnswer(seen, pool, {
           limit: wholeNumber(query, 'limit', ROWS_PER_PAGE),
-          from: positionIn(query, 'from') ?? 0n,
+          from: hashIn(query, 'from') ?? 0n,
         }),
     ),
   ];
@@ -198,21 +251,34 @@ const steppedDown = (source: ApiSource): Promise<HttpTextAnswer> =>
 /**
  * A refusal by the Manager is not a fault of the API. @param conflicts codes of requests that are impossible at
  * present
+ * @param unknown codes of requests about something that is not there
  */
 async function orRefused(
   answer: Promise<HttpTextAnswer>,
   conflicts: readonly string[],
+  unknown: readonly string[] = [],
 ): Promise<HttpTextAnswer> {
   try {
     return await answer;
   } catch (error) {
     if (!(error instanceof LeaseholdError)) throw error;
     return new RequestProblem(
-      conflicts.includes(error.code) ? 409 : 503,
+      unknown.includes(error.code) ? 404 : conflicts.includes(error.code) ? 409 : 503,
       error.code,
       error.message,
     ).toAnswer();
   }
+}
+
+/** What is to become of keys that were not handed over. */
+function otherwiseIn(query: URLSearchParams): 'lose' | 'stay' {
+  const otherwise = query.get('otherwise') ?? 'stay';
+  if (otherwise === 'lose' || otherwise === 'stay') return otherwise;
+  throw new RequestProblem(
+    400,
+    'INVALID_PARAMETER',
+    `otherwise is "${otherwise}", but it can be lose or stay`,
+  );
 }
 
 function orInvalidKey(answer: () => HttpTextAnswer): HttpTextAnswer {
@@ -232,14 +298,14 @@ function keyIn(query: URLSearchParams): string {
 
 function keyOrPosition({ query }: HttpRequest): string | Hash {
   const key = query.get('key');
-  const position = positionIn(query, 'position');
-  if ((key === null) === (position === undefined)) {
-    throw new RequestProblem(400, 'INVALID_PARAMETER', 'give either key or position, as in ?key=alice');
+  const hash = hashIn(query, 'hash');
+  if ((key === null) === (hash === undefined)) {
+    throw new RequestProblem(400, 'INVALID_PARAMETER', 'give either key or hash, as in ?key=alice');
   }
-  return position ?? key ?? '';
+  return hash ?? key ?? '';
 }
 
-function positionIn(query: URLSearchParams, name: string): Hash | undefined {
+function hashIn(query: URLSearchParams, name: string): Hash | undefined {
   const text = query.get(name);
   if (text === null) return undefined;
   if (!/^[0-9a-f]{16}$/i.test(text)) {

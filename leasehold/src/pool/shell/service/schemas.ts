@@ -51,12 +51,12 @@ const key: Readonly<Record<string, Schema>> = {
   pool: POOL,
   key: textOrNull('the key; null when a place on the ring was asked for'),
   tag: textOrNull('the part in braces that alone is hashed; null if the key is hashed whole'),
-  ringPosition: text(PLACE),
+  hash: text(PLACE),
   range: ref('Range'),
   owner: orNull(ref('OwnerAddress')),
   number: whole(`the lease number, which is ${COMMIT} that granted the keys; 0 if they never were`),
   lostAt: whole(`${COMMIT} at which the keys last lost their state; 0 if never`),
-  logPosition: whole('how far the log had got'),
+  position: whole('how far the log had got'),
   waitsMs: wholeOrNull(
     'how much longer the owner of the key is unknown, because this Manager has just begun to lead and waits for leases of an earlier one to expire; null if it does not wait',
   ),
@@ -70,7 +70,7 @@ const MS = [
 const stamp: Readonly<Record<string, Schema>> = {
   id: text('to be shown as Last-Event-ID to resume after this event'),
   atMs: whole('the wall clock of the Manager, in milliseconds since 1970'),
-  logPosition: whole('how far the log had got'),
+  position: whole('how far the log had got'),
 };
 
 const extent: Readonly<Record<string, Schema>> = {
@@ -103,7 +103,7 @@ export const STATUS: Readonly<Record<string, Schema>> = {
   haltedBecause: textOrNull('why it needs an operator'),
   history: textOrNull('the history id of the log; null before anything was read of it'),
   term: wholeOrNull('the latest term it knows of; null if it knows of none'),
-  logPosition: wholeOrNull(`the last commit it knows of; ${UNREAD}`),
+  position: wholeOrNull(`the last commit it knows of; ${UNREAD}`),
   leadsForMs: wholeOrNull('how much longer it may lead without hearing from the log; null unless it leads'),
   waitsMs: wholeOrNull(
     'how much longer it grants nothing, because leases of an earlier leader have to expire first; null if it does not wait',
@@ -167,33 +167,33 @@ export const STATUS: Readonly<Record<string, Schema>> = {
 
 export const EVENT: Schema = {
   anyOf: [
-    event('joined', 'an owner became a member', { pool: POOL, owner }),
-    event('left', 'an owner ceased to be a member', {
+    event('pool.joined', 'an owner became a member', { pool: POOL, owner }),
+    event('pool.left', 'an owner ceased to be a member', {
       pool: POOL,
       owner,
       why: oneOf(['left', 'expired', 'certified', 'recovered', 'unknown'], 'why'),
     }),
-    event('granted', 'keys without an owner were granted to an owner', { pool: POOL, owner, ...extent }),
-    event('moved', 'keys changed their owner and kept their state', {
+    event('pool.granted', 'keys without an owner were granted to an owner', { pool: POOL, owner, ...extent }),
+    event('pool.moved', 'keys changed their owner and kept their state', {
       pool: POOL,
       from: owner,
       owner,
       ...extent,
     }),
-    event('removed', 'a pool was removed', { pool: POOL }),
-    event('lost', 'keys lost their state', {
+    event('pool.removed', 'a pool was removed', { pool: POOL }),
+    event('pool.lost', 'keys lost their state', {
       ...{ pool: POOL, owner: orNull(owner) },
       isPlanned: yes('whether the owner gave the keys back itself, to another or because it left'),
       ...extent,
     }),
-    event('elected', 'this Manager leads', ofManager),
-    event('deposed', 'this Manager leads no longer', ofManager),
-    event('follows', 'this Manager stands by, and another leads, as far as it knows', {
+    event('manager.elected', 'this Manager leads', ofManager),
+    event('manager.deposed', 'this Manager leads no longer', ofManager),
+    event('manager.follows', 'this Manager stands by, and another leads, as far as it knows', {
       manager: text('its id'),
       leader: text('which other; of Managers that keep nothing, its name in the group that elects'),
       term: whole('the term of that other'),
     }),
-    event('halted', 'this Manager needs an operator', { manager: text('its id'), why: text('why') }),
+    event('manager.halted', 'this Manager needs an operator', { manager: text('its id'), why: text('why') }),
   ],
 };
 
@@ -214,6 +214,56 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
   RemovePool: object({
     pool: POOL,
     isRemoved: yes('false if the log had nothing of it: it is only declared, or asked for'),
+  }),
+  Order: object({
+    pool: POOL,
+    owner: text('the name of the owner'),
+    incarnation: text('the process that it is about, and with which it ends'),
+    order: oneOf(['drain', 'cordon', 'uncordon'], 'what was ordered'),
+  }),
+  Moves: object({
+    pool: POOL,
+    term: whole('the term of the leader; bytes count from its beginning'),
+    position: whole('how far the log had got'),
+    canMove: yes('keys of this pool can move with their state already'),
+    moves: orNull(listOf(ref('Move'), 'under way; null unless this Manager leads')),
+    owners: orNull(
+      listOf(
+        ref('Mover'),
+        'that move keys or want to, or that were asked about; null unless this Manager leads',
+      ),
+    ),
+  }),
+  Move: object({
+    ...range,
+    ticket: text('its name, unlike any other'),
+    number: whole('the lease number under which its source has the keys'),
+    from: text('the incarnation that hands the keys over'),
+    fromName: text('its name'),
+    to: text('the incarnation that takes them over'),
+    toName: text('its name'),
+    bytes: whole('sent so far'),
+  }),
+  Mover: object({
+    incarnation: text('one run of one owner process'),
+    name: text('what stays the same after a restart'),
+    movesKeys: {
+      type: ['boolean', 'null'],
+      description: 'its keys move with their state; null if this leader has not heard it yet',
+    },
+    intent: oneOf(
+      ['stay', 'cordoned', 'emptying', 'draining'],
+      'cordoned: takes no more keys; emptying: and hands over all it has; draining: and then leaves',
+    ),
+    order: orNull(
+      oneOf(
+        ['cordoned', 'emptying', 'released'],
+        'what an operator has ordered; released: what was not handed over is given back without its state',
+      ),
+    ),
+    ranges: whole('rows it still has'),
+    targets: wholeOrNull('how many owners could take its keys; null as long as this leader does not know'),
+    sentBytes: whole('sent by it in this term'),
   }),
   StepDown: object({
     hasSteppedDown: yes('it led until then; otherwise there was nothing to do'),
@@ -301,7 +351,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
         object({
           name: text('the owner'),
           point: whole('which of its points, from 0'),
-          ringPosition: text(PLACE),
+          hash: text(PLACE),
         }),
       ),
     }),
@@ -318,7 +368,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
   }),
   Table: object({
     pool: POOL,
-    logPosition: whole('how far the log had got'),
+    position: whole('how far the log had got'),
     count: whole('rows in all'),
     rows: listOf(ref('Row'), 'in the order of the ring'),
     next: NEXT('from'),

@@ -124,10 +124,10 @@ describe('the API, served', { timeout: 30_000 }, () => {
     await using reader = await Reader.open(`${url}/v1/events`);
     manager.join('presence', 'presence-4');
     const { id, event, data } = await reader.next();
-    expect([event, id]).toEqual(['joined', manager.events.latestId]);
+    expect([event, id]).toEqual(['pool.joined', manager.events.latestId]);
     expect(JSON.parse(data)).toMatchObject({
       id,
-      kind: 'joined',
+      kind: 'pool.joined',
       pool: 'presence',
       owner: { name: 'presence-4' },
     });
@@ -157,7 +157,7 @@ describe('the API, served', { timeout: 30_000 }, () => {
     const { url } = await serve(manager);
     await using reader = await Reader.open(`${url}/v1/events`, { 'last-event-id': 'earlier-7' });
     expect(await reader.next()).toMatchObject({ event: 'gap', id: undefined });
-    expect(await reader.next()).toMatchObject({ event: 'elected', id: 'life1-1' });
+    expect(await reader.next()).toMatchObject({ event: 'manager.elected', id: 'life1-1' });
   });
 
   it('keeps nothing for a reader that is slow, and tells it what it missed when it reads on', async () => {
@@ -167,7 +167,7 @@ describe('the API, served', { timeout: 30_000 }, () => {
     // More than any socket takes while nobody reads.
     const owner = { incarnation: 'a.1', name: 'a', url: 'x'.repeat(20_000) };
     for (let count = 1; count <= 1_500; count += 1) {
-      manager.events.append([{ kind: 'joined', pool: 'presence', owner, logPosition: count }], 0);
+      manager.events.append([{ kind: 'pool.joined', pool: 'presence', owner, position: count }], 0);
     }
     const kinds: (string | undefined)[] = [];
     for (let message = await reader.next(); ; message = await reader.next()) {
@@ -176,7 +176,7 @@ describe('the API, served', { timeout: 30_000 }, () => {
     }
     expect(kinds.filter((kind) => kind === 'gap')).toHaveLength(1);
     expect(kinds.length).toBeLessThan(1_500);
-    expect(kinds.slice(-20)).toEqual(Array(20).fill('joined'));
+    expect(kinds.slice(-20)).toEqual(Array(20).fill('pool.joined'));
   });
 
   it('forgets readers that have gone', async () => {

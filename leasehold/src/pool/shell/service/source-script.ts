@@ -15,6 +15,7 @@ import type {
 import { resolveDurations } from '../../core/options.ts';
 import { consistentHashing } from '../../core/policy/consistent-hashing.ts';
 import type { Placement } from '../../core/policy/policy.ts';
+import type { MovesObservation } from '../../core/manager/pool-moves.ts';
 import { ManagerState } from '../../core/state.ts';
 import type { TableRecord } from '../../core/table.ts';
 import { ManagerCounters } from './counters.ts';
@@ -50,6 +51,8 @@ export class ManagerToLookAt {
   elected: ReturnType<ApiSource['elected']>;
   stepDown: ApiSource['stepDown'] = async () => false;
   removePool: ApiSource['removePool'] = async () => true;
+  order: ApiSource['order'] = async (_, { owner }) => `${owner}.1`;
+  moves: MovesObservation | undefined;
   /** The differences from an owner that was heard just now, by incarnation. */
   readonly about: Map<string, Partial<OwnerObservation>> = new Map();
   readonly candidates: OwnerObservation[] = [];
@@ -137,6 +140,7 @@ export class ManagerToLookAt {
       owners: [...this.#members(), ...this.candidates],
       lookups: this.lookups,
       target: (pool) => this.target(pool),
+      moves: () => (this.role === 'leading' ? this.moves : undefined),
       policy: () => policy.name,
     };
   }
@@ -182,6 +186,7 @@ export class ManagerToLookAt {
       ],
       stepDown: () => this.stepDown(),
       removePool: (pool) => this.removePool(pool),
+      order: (pool, order) => this.order(pool, order),
       traffic: () => ({
         connections: 5,
         connectionsAccepted: 9,
@@ -279,4 +284,41 @@ export function apiRoutes(source: ApiSource): readonly ServiceRoute[] {
     usage: () => source.process(),
     uptimeSeconds: () => 60,
   });
+}
+
+/** Three owners, of which the first is drained by an operator: one range is on its way to the second. */
+export function moving(): ManagerToLookAt {
+  const manager = threeOwners();
+  const [row] = manager.state.pool('presence').rowsOf('presence-1.1');
+  if (row === undefined) throw new Error('presence-1 has nothing');
+  manager.commit('presence', [
+    { kind: 'moves' },
+    { kind: 'order', incarnation: 'presence-1.1', order: 'emptying' },
+  ]);
+  const { start, end, number } = row;
+  const [from, to] = ['presence-1', 'presence-2'];
+  const member = { movesKeys: true, intent: 'stay', order: undefined, targets: 2, sentBytes: 0 } as const;
+  manager.moves = {
+    underway: [
+      {
+        ...{ ticket: 'm1.3.1', start, end, number, from: `${from}.1`, fromName: from },
+        ...{ to: `${to}.1`, toName: to, bytes: 1_000 },
+      },
+    ],
+    members: [
+      {
+        ...{ ...member, incarnation: `${from}.1`, name: from, intent: 'emptying', order: 'emptying' },
+        sentBytes: 3_000,
+      },
+      { ...member, incarnation: `${to}.1`, name: to },
+      {
+        ...member,
+        incarnation: 'presence-3.1',
+        name: 'presence-3',
+        movesKeys: undefined,
+        targets: undefined,
+      },
+    ],
+  };
+  return manager;
 }

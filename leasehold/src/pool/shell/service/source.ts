@@ -1,7 +1,7 @@
 /**
  * The values that the HTTP API reads from the Manager's process. Everything is read at the moment of asking, and
- * reading changes nothing. An operator's two requests do change something: {@link ApiSource.stepDown} and {@link
- * ApiSource.removePool}.
+ * reading changes nothing. An operator's three requests do change something: {@link ApiSource.stepDown}, {@link
+ * ApiSource.removePool} and {@link ApiSource.order}.
  */
 
 import type { ProcessUsage } from '../../../node/http/process-usage.ts';
@@ -9,6 +9,7 @@ import type { Stall } from '../../../node/service/progress.ts';
 import type { Instant } from '../../../runtime/time.ts';
 import type { ManagerObservation } from '../../core/manager/observation.ts';
 import type { ResolvedDurations } from '../../core/options.ts';
+import type { Order } from '../manager/order-owner.ts';
 import type { ManagerCounters } from './counters.ts';
 import type { ManagerEventLog } from './event-log.ts';
 
@@ -49,6 +50,11 @@ export interface ApiSource {
    * are in the pool, and `NOT_LEADING` if this Manager does not lead.
    */
   removePool(pool: string): Promise<boolean>;
+  /**
+   * Orders what becomes of the keys of an owner. Resolves with its incarnation when that is in the log. Rejects with code
+   * `UNKNOWN_OWNER`, with `CANNOT_MOVE` if its keys do not move with their state, and `NOT_LEADING` if this Manager does not lead.
+   */
+  order(pool: string, order: Order): Promise<string>;
 }
 
 /** A Manager, and the address that the Manager advertises. */

@@ -1,90 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Key, keyHash } from '../../../runtime/keys/hash.ts';
-import { hashOf, RING_SIZE } from '../../../runtime/keys/position.ts';
+import { RING_SIZE } from '../../../runtime/keys/position.ts';
 import { RangeSet } from '../../../runtime/keys/range-set.ts';
 import { instant } from '../../../runtime/time.ts';
-import type { HeldKey } from '../owner/held-keys.ts';
-import { LeasedMap } from './leased-map.ts';
+import { HALVES, half, type Lease, LOWER, mapBench, UPPER, whole } from '../testing/map-bench.ts';
 import { type LeasedMapOptions, resolveLeasedMap } from './leased-map-options.ts';
-import type { Tenure } from './partitions.ts';
-
-/** Half of the ring, by the first bit of a position. */
-const HALVES = [
-  { start: 0n, end: RING_SIZE / 2n },
-  { start: RING_SIZE / 2n, end: RING_SIZE },
-] as const;
-
-const halfOf = (key: Key): number => Number(keyHash(key) >> 63n);
-
-/** Names of keys in the lower half, and in the upper half. */
-const [LOWER, UPPER] = [0, 1].map((half) =>
-  Array.from({ length: 40 }, (_, index) => `key-${index}`).filter((key) => halfOf(key) === half),
-) as [string[], string[]];
-
-interface Lease extends Tenure {
-  readonly number: number;
-}
-
-const whole = (number: number, since = number): Lease => ({ start: 0n, end: RING_SIZE, number, since });
-const half = (index: number, number: number, since = number): Lease => ({
-  ...(HALVES[index] as (typeof HALVES)[number]),
-  ...{ number, since },
-});
-
-/** An owner whose keys are given and taken by the test, and a clock that stands still. */
-function bench<T = string>(options: LeasedMapOptions<T> = {}, name?: string) {
-  let leases: readonly Lease[] = [whole(5)];
-  const clock = { now: instant(1_000), due: [] as { at: number; wake: () => void }[] };
-  const heldAt = (position: bigint, number: number): Lease | undefined =>
-    leases.find(
-      (lease) =>
-        lease.start <= position && position < lease.end && lease.since <= number && number <= lease.number,
-    );
-  const map = new LeasedMap<T>({
-    ...{ name, settings: resolveLeasedMap(name, options), freezes: name !== undefined },
-    leases: {
-      heldSince: (high, low, number) => heldAt(hashOf(high, low), number)?.since,
-      isHeld: (key, number) => heldAt(keyHash(key), number) !== undefined,
-      tenure: (key) => leases.find(({ start, end }) => start <= keyHash(key) && keyHash(key) < end)?.since,
-      all: () => leases,
-    },
-    runtime: {
-      now: () => clock.now,
-      ...{ wallMs: () => 0, uptimeMs: () => 0, random: () => 0.5 },
-      wakeAt: (at, wake) => {
-        const timer = { at, wake };
-        clock.due.push(timer);
-        return { [Symbol.dispose]: () => (clock.due = clock.due.filter((other) => other !== timer)) };
-      },
-    },
-  });
-  const hold = (key: Key = 'alice', lease?: number): HeldKey => {
-    const found = leases.find(({ start, end }) => start <= keyHash(key) && keyHash(key) < end);
-    const number = lease ?? found?.number ?? 0;
-    return {
-      ...{ key, number, signal: new AbortController().signal, [Symbol.dispose]: () => {} },
-      isHeld: () => heldAt(keyHash(key), number) !== undefined,
-    };
-  };
-  /** Time passes, and the timers that are due by then go off. */
-  const pass = (ms: number): void => {
-    const until = clock.now + ms;
-    for (;;) {
-      const [next] = clock.due.filter(({ at }) => at <= until).sort((a, b) => a.at - b.at);
-      if (next === undefined) break;
-      clock.due = clock.due.filter((other) => other !== next);
-      clock.now = instant(Math.max(clock.now, next.at));
-      next.wake();
-    }
-    clock.now = instant(until);
-  };
-  return { map, hold, pass, clock, lease: (...next: Lease[]) => (leases = next) };
-}
 
 describe('state that is kept with its lease', () => {
   it('is there while the key is held, and under a number that continues the first', () => {
-    const { map, hold, lease } = bench<{ count: number }>();
+    const { map, hold, lease } = mapBench<{ count: number }>();
     const state = map.get(hold()) ?? map.set(hold(), { count: 0 });
     state.count += 1;
     expect(map.get(hold())).toBe(state);
@@ -93,7 +18,7 @@ describe('state that is kept with its lease', () => {
   });
 
   it('is gone when somebody else can have held the key, and does not come back', () => {
-    const { map, hold, lease } = bench();
+    const { map, hold, lease } = mapBench();
     map.set(hold(), 'old');
     lease(whole(9));
     expect(map.get(hold())).toBeUndefined();
@@ -102,7 +27,7 @@ describe('state that is kept with its lease', () => {
   });
 
   it('is not written under the next lease by work that has lost its own', () => {
-    const { map, hold, lease } = bench();
+    const { map, hold, lease } = mapBench();
     const late = hold();
     lease(whole(9));
     const ifVersion = undefined;
@@ -121,13 +46,13 @@ describe('state that is kept with its lease', () => {
   });
 
   it('can be deleted', () => {
-    const { map, hold } = bench();
+    const { map, hold } = mapBench();
     for (const key of ['alice', 'bob']) map.set(hold(key), 'here');
     expect([map.delete(hold('alice')), map.delete(hold('alice')), map.size]).toEqual([true, false, 1]);
   });
 
   it('is forgotten with the tenure of its keys, and not with an earlier one', () => {
-    const { map, hold, lease } = bench();
+    const { map, hold, lease } = mapBench();
     map.set(hold(), 'here');
     map.forget([whole(4)]);
     expect(map.get(hold())).toBe('here');
@@ -137,7 +62,7 @@ describe('state that is kept with its lease', () => {
   });
 
   it('stays when a part of the keys is lost, and only that part is gone when it returns', () => {
-    const { map, hold, lease, pass } = bench();
+    const { map, hold, lease, pass } = mapBench();
     for (const key of [...LOWER, ...UPPER]) map.set(hold(key), key);
     lease(half(0, 5));
     map.forget([half(1, 5)]);
@@ -151,7 +76,7 @@ describe('state that is kept with its lease', () => {
   });
 
   it('is found although its keys were split into ranges, and joined to others, since', () => {
-    const { map, hold, lease } = bench();
+    const { map, hold, lease } = mapBench();
     lease(half(0, 5), half(1, 6));
     for (const key of [...LOWER, ...UPPER]) map.set(hold(key), key);
     lease(half(0, 8, 5), half(1, 8, 6));
@@ -159,13 +84,13 @@ describe('state that is kept with its lease', () => {
   });
 
   it('is of a text, or of its position, as the key was given', () => {
-    const { map, hold } = bench();
+    const { map, hold } = mapBench();
     map.set(hold(keyHash('alice')), 'position');
     expect([map.get(hold('alice')), map.get(hold(keyHash('alice')))]).toEqual([undefined, 'position']);
   });
 
   it('is freed when the owner closes', () => {
-    const { map, hold, clock } = bench({ ttlMs: 1_000 });
+    const { map, hold, clock } = mapBench({ ttlMs: 1_000 });
     map.set(hold(), 'here');
     map.close();
     expect([map.size, clock.due.length]).toEqual([0, 0]);
@@ -183,7 +108,7 @@ describe('state that is kept with its lease', () => {
     );
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-        const { map, hold, lease, pass } = bench();
+        const { map, hold, lease, pass } = mapBench();
         let number = 5;
         const rows = places.slice(0, 4).map((start, place) => ({
           ...{ start, end: places[place + 1] ?? RING_SIZE, number, since: number },
@@ -227,7 +152,7 @@ describe('state that is kept with its lease', () => {
 
 describe('a time to live', () => {
   it('ends an entry so long after it was set or touched last', () => {
-    const { map, hold, clock } = bench({ ttlMs: 100 });
+    const { map, hold, clock } = mapBench({ ttlMs: 100 });
     map.set(hold('alice'), 'a');
     map.set(hold('bob'), 'b');
     clock.now = instant(1_099);
@@ -244,7 +169,7 @@ describe('a time to live', () => {
   });
 
   it('frees the memory of an entry that is not asked for any more, in slices', () => {
-    const { map, hold, pass } = bench({ ttlMs: 160 });
+    const { map, hold, pass } = mapBench({ ttlMs: 160 });
     for (let index = 0; index < 5_000; index += 1) map.set(hold(`key ${index}`), 'a');
     pass(159);
     expect(map.size).toBe(5_000);
@@ -258,7 +183,7 @@ describe('a time to live', () => {
   });
 
   it('sets no timer while there is no entry', () => {
-    const { map, hold, pass, clock } = bench({ ttlMs: 160 });
+    const { map, hold, pass, clock } = mapBench({ ttlMs: 160 });
     map.set(hold(), 'a');
     pass(10_000);
     expect(clock.due).toEqual([]);
@@ -267,7 +192,7 @@ describe('a time to live', () => {
 
 describe('a full map', () => {
   it('refuses an entry more, and says what to do', () => {
-    const { map, hold } = bench({ maxEntries: 2 }, 'visits');
+    const { map, hold } = mapBench({ maxEntries: 2 }, 'visits');
     for (const key of ['alice', 'bob', 'alice']) map.set(hold(key), 'a');
     expect(() => map.set(hold('carol'), 'c')).toThrow(
       expect.objectContaining({
@@ -279,7 +204,7 @@ describe('a full map', () => {
   });
 
   it('refuses values beyond its size, and one that would not fit into an empty map otherwise', () => {
-    const { map, hold } = bench({ maxBytes: 10, sizeOf: (value: string) => value.length });
+    const { map, hold } = mapBench({ maxBytes: 10, sizeOf: (value: string) => value.length });
     map.set(hold('alice'), '123456');
     expect(() => map.set(hold('bob'), '12345')).toThrow(expect.objectContaining({ code: 'FULL' }));
     expect(() => map.set(hold('bob'), '12345678901')).toThrow(
@@ -292,13 +217,13 @@ describe('a full map', () => {
   });
 
   it.each([Number.NaN, -1, 'many'])('refuses a value whose size is said to be %s', (bytes) => {
-    const { map, hold } = bench({ maxBytes: 10, sizeOf: () => bytes as number });
+    const { map, hold } = mapBench({ maxBytes: 10, sizeOf: () => bytes as number });
     expect(() => map.set(hold(), 'a')).toThrow(expect.objectContaining({ code: 'INVALID_OPTION' }));
     expect(map.size).toBe(0);
   });
 
   it('counts neither what has ended nor what is lost', () => {
-    const { map, hold, clock, lease } = bench({ maxEntries: 2, ttlMs: 100 });
+    const { map, hold, clock, lease } = mapBench({ maxEntries: 2, ttlMs: 100 });
     map.set(hold(UPPER[0]), 'a');
     map.set(hold(LOWER[0]), 'a');
     clock.now = instant(1_100);
@@ -313,7 +238,7 @@ describe('a full map', () => {
   });
 
   it('can evict what was set or touched longest ago, wherever it lies', () => {
-    const { map, hold, lease } = bench({ maxEntries: 3, whenFull: 'evict' });
+    const { map, hold, lease } = mapBench({ maxEntries: 3, whenFull: 'evict' });
     lease(half(0, 5), half(1, 6));
     const [a, b, c, d, e] = [LOWER[0], UPPER[0], LOWER[1], UPPER[1], LOWER[2]];
     for (const key of [a, b, c]) map.set(hold(key), 'v');
@@ -325,7 +250,7 @@ describe('a full map', () => {
 
   it('evicts as many as make room for a large value, itself too', () => {
     const sizeOf = (value: string): number => value.length;
-    const { map, hold } = bench({ maxBytes: 10, sizeOf, whenFull: 'evict' });
+    const { map, hold } = mapBench({ maxBytes: 10, sizeOf, whenFull: 'evict' });
     for (const key of ['alice', 'bob', 'carol']) map.set(hold(key), '123');
     map.set(hold('alice'), '1234567');
     expect(['alice', 'bob', 'carol'].map((key) => map.get(hold(key)))).toEqual(['1234567', undefined, '123']);
@@ -335,7 +260,7 @@ describe('a full map', () => {
     const step = fc.record({ key: fc.nat(11), isTouch: fc.boolean(), isDelete: fc.boolean() });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 100 }), (steps) => {
-        const { map, hold, lease } = bench({ maxEntries: 4, whenFull: 'evict' });
+        const { map, hold, lease } = mapBench({ maxEntries: 4, whenFull: 'evict' });
         lease(half(0, 5), half(1, 6));
         const keys = [...LOWER.slice(0, 6), ...UPPER.slice(0, 6)];
         let model: string[] = [];
@@ -357,7 +282,7 @@ describe('a full map', () => {
 
 describe('the version of an entry', () => {
   it('changes with each set, not with a touch, and allows a change by comparison', () => {
-    const { map, hold } = bench({ ttlMs: 1_000 });
+    const { map, hold } = mapBench({ ttlMs: 1_000 });
     expect(map.versionOf(hold())).toBeUndefined();
     expect(map.replace(hold(), 'first', { ifVersion: undefined })).toBe(true);
     const first = map.versionOf(hold());
@@ -371,7 +296,7 @@ describe('the version of an entry', () => {
 
   it('does not return after a loss, nor in another process', () => {
     const versions = [5, 9, 12].flatMap((number) => {
-      const { map, hold, lease } = bench();
+      const { map, hold, lease } = mapBench();
       lease(whole(number));
       return ['a', 'b'].map((value) => (map.set(hold(), value), map.versionOf(hold())));
     });
@@ -381,7 +306,7 @@ describe('the version of an entry', () => {
 
 describe('all entries', () => {
   it('are those of keys that are served, or of some of them', () => {
-    const { map, hold, lease } = bench();
+    const { map, hold, lease } = mapBench();
     for (const key of [...LOWER, ...UPPER]) map.set(hold(key), key);
     const named = (keys?: RangeSet): Key[] => [...map.entries(keys)].map(([key]) => key).sort();
     expect(named()).toEqual([...LOWER, ...UPPER].sort());
@@ -393,7 +318,7 @@ describe('all entries', () => {
   });
 
   it('come once each although they are set meanwhile', () => {
-    const { map, hold } = bench({ ttlMs: 1_000 });
+    const { map, hold } = mapBench({ ttlMs: 1_000 });
     for (const key of LOWER) map.set(hold(key), 'old');
     const seen: Key[] = [];
     for (const [key] of map.entries()) {
@@ -406,7 +331,7 @@ describe('all entries', () => {
 
 describe('a peek', () => {
   it('shows what is in memory without a lease, and says whether it is current', () => {
-    const { map, hold, lease } = bench();
+    const { map, hold, lease } = mapBench();
     map.set(hold(), 'here');
     expect(map.peek('alice')).toEqual({ value: 'here', isCurrent: true });
     lease();
@@ -421,7 +346,7 @@ describe('a peek', () => {
 
 describe('values in development', () => {
   it('are frozen with all that they are made of, if the map has a name', () => {
-    const { map, hold } = bench<{ lines: string[]; seen: Set<string>; next?: unknown }>({}, 'notes');
+    const { map, hold } = mapBench<{ lines: string[]; seen: Set<string>; next?: unknown }>({}, 'notes');
     const value = map.set(hold(), { lines: ['a'], seen: new Set() });
     expect(() => value.lines.push('b')).toThrow(TypeError);
     value.seen.add('b');
@@ -437,8 +362,21 @@ describe('options of a map', () => {
     [{ sizeOf: () => 1 }, 'sizeOf'],
     [{ whenFull: 'throw' as 'refuse' }, 'whenFull'],
     [{ ttl: 3 } as LeasedMapOptions<string>, 'ttl'],
+    [{ version: 2 }, 'in a map with a name'],
+    [{ reads: [1] }, 'in a map with a name'],
   ])('that are wrong are refused: %j', (options, name) => {
     expect(() => resolveLeasedMap(undefined, options)).toThrow(
+      expect.objectContaining({ code: 'INVALID_OPTION', message: expect.stringContaining(name) }),
+    );
+  });
+
+  it.each([
+    [{ version: 0 }, 'version'],
+    [{ reads: [1.5] }, 'reads'],
+    [{ reads: 1 as never }, 'reads'],
+    [{ codec: { encode: () => new Uint8Array() } as never }, 'codec'],
+  ])('of moves that are wrong are refused: %j', (options, name) => {
+    expect(() => resolveLeasedMap('carts', options)).toThrow(
       expect.objectContaining({ code: 'INVALID_OPTION', message: expect.stringContaining(name) }),
     );
   });

@@ -14,6 +14,8 @@
  * **Memory.** What nobody can read any more is removed in slices, a few thousand entries a turn of the event loop, so that no request waits
  * long: entries that have ended, and entries of lost keys in a partition of which other keys are left. A full map does the rest at once.
  *
+ * **Moves.** The entries of a map with a name move with their keys (`map-movable.ts`).
+ *
  * **Order.** All entries of a map have one TTL, and an entry that is set or touched is put at the end of its partition. So the order of insertion
  * is the order of expiry, and the next entry to end, or to be evicted, is the first one of some partition (`oldest-first.ts`).
  */
@@ -23,7 +25,7 @@ import { type Alarm, alarmOn } from '../../../runtime/driver.ts';
 import { invalidOption, type LeaseLostError } from '../../../runtime/errors.ts';
 import { checkKeyHash, hashKey, type Key } from '../../../runtime/keys/hash.ts';
 import { highOf, lowOf } from '../../../runtime/keys/position.ts';
-import type { RangeSet } from '../../../runtime/keys/range-set.ts';
+import { RangeSet } from '../../../runtime/keys/range-set.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import { earliest, type Instant, instant, later } from '../../../runtime/time.ts';
 import type { NumberedSpan } from '../../core/messages.ts';
@@ -33,7 +35,9 @@ import { freezeDeep } from './freeze-deep.ts';
 import type { LeasedMapSettings } from './leased-map-options.ts';
 import { OldestFirst } from './oldest-first.ts';
 import type { Entry, Partition } from './partition.ts';
+import { MapMovable } from './map-movable.ts';
 import { type Cut, Partitions, type Tenure } from './partitions.ts';
+import { TouchedKeys } from './touched-keys.ts';
 
 /** What a map asks the owner. @internal */
 export interface Leases {
@@ -97,6 +101,9 @@ export class LeasedMap<T> {
   /** Ranks count from here, so that they are small numbers. */
   readonly #madeAt: Instant;
   readonly #partitions = new Partitions<T>();
+  /** Each change of an entry is told here: what moves is read while it is served. */
+  readonly #touched = new TouchedKeys<Key>();
+  #movable: MapMovable<T> | undefined;
   /** Undefined if the order of the entries is of no interest. */
   readonly #queue: OldestFirst<T> | undefined;
   /** Partitions with entries out of reach, and how far they have been swept. */
@@ -124,7 +131,7 @@ export class LeasedMap<T> {
     return this.#around.name;
   }
 
-  /** How many entries are in memory, those included that nobody can read any more and that are about to be removed. */
+  /** How many entries are in memory, those included that nobody can read any more and that are about to be removed, and those that are arriving. */
   get size(): number {
     return this.#size;
   }
@@ -168,11 +175,12 @@ export class LeasedMap<T> {
     const entry = partition?.entries.get(held.key);
     if (partition === undefined || entry === undefined || this.#hasEnded(entry, now)) return false;
     this.#putLast(partition, held.key, entry, this.#rank(now));
+    this.#touched.touched(held.key);
     return true;
   }
 
   /**
-   * Changes with each `set`, and never returns, also not after a loss; undefined if there is no entry.
+   * Changes with each `set`, and never returns, also not after a loss or a move; undefined if there is no entry.
    *
    * @throws {LeaseLostError} if the asking work has lost the lease
    */
@@ -225,9 +233,40 @@ export class LeasedMap<T> {
     this.#free(this.#partitions.forget(spans));
   }
 
+  /** @internal The entries as state that moves. */
+  get movable(): MapMovable<T> {
+    this.#movable ??= new MapMovable<T>(
+      {
+        ...{ partitions: this.#partitions, touched: this.#touched },
+        adopt: () => this.#adopt(),
+        partitionAt: (key) => {
+          locate(key);
+          return this.#partitions.at(words[0] as number, words[1] as number);
+        },
+        leftMs: ({ rank = 0 }) =>
+          this.#settings.ttlMs === undefined ? undefined : rank - (this.#around.runtime.now() - this.#madeAt),
+        removeEnded: () => {
+          const now = this.#around.runtime.now();
+          while (this.#removeOldest(now));
+        },
+        forget: (keys, number) => this.forget(keys.spans().map((span) => ({ ...span, number }))),
+        arrive: (staged, key, entry, leftMs) => this.#arrive(staged, key, entry, leftMs),
+        remove: (staged, key) => {
+          const entry = staged.entries.get(key);
+          if (entry !== undefined) this.#remove(staged, key, entry);
+        },
+        show: (keys, partition, isTorn) => this.#show(keys, partition, isTorn),
+        drop: (staged) => this.#drop(staged),
+      },
+      this.#settings,
+    );
+    return this.#movable;
+  }
+
   /** @internal The owner is gone, and all keys too. */
   close(): void {
     this.#alarm.set(undefined);
+    this.#touched.end(RangeSet.everything);
     for (const partition of this.#partitions.all()) this.#drop(partition);
   }
 
@@ -253,10 +292,14 @@ export class LeasedMap<T> {
   #partitionToWrite(held: HeldKey, now: Instant): Partition<T> {
     const found = this.#partition(held, now);
     if (found !== undefined) return found;
-    this.#free(this.#partitions.adopt(this.#around.leases.all()));
+    this.#adopt();
     const adopted = this.#partition(held, now);
     assert(adopted !== undefined, 'a held key lies in a tenure');
     return adopted;
+  }
+
+  #adopt(): void {
+    this.#free(this.#partitions.adopt(this.#around.leases.all()));
   }
 
   #put(partition: Partition<T>, held: HeldKey, value: T, now: Instant): void {
@@ -264,14 +307,15 @@ export class LeasedMap<T> {
     const bytes = this.#sizeOf(value, key);
     this.#makeRoom(partition, key, bytes, now);
     if (this.#around.freezes) freezeDeep(value);
+    this.#touched.touched(key);
     this.#count += 1;
     const [number, count] = [small(held.number), this.#count];
     const rank = this.#rank(now);
     const entry = partition.entries.get(key);
     if (entry === undefined) {
-      const added = this.#queue === undefined ? { value, number, count } : { value, number, count, rank };
-      this.#add(partition, key, added, rank);
-      this.#weigh(partition, added, bytes);
+      const added = this.#entryOf({ value, number, count }, rank);
+      this.#add(partition, key, added, bytes);
+      this.#enqueue(partition, rank);
       return;
     }
     entry.value = value;
@@ -281,19 +325,52 @@ export class LeasedMap<T> {
     this.#putLast(partition, key, entry, rank);
   }
 
-  #add(partition: Partition<T>, key: Key, entry: Entry<T>, rank: number): void {
+  /** Of one literal each, without a rank if the order is of no interest: an entry to which fields are added later is larger. */
+  #entryOf({ value, number, count }: Readonly<Entry<T>>, rank: number): Entry<T> {
+    return this.#queue === undefined ? { value, number, count } : { value, number, count, rank };
+  }
+
+  #add(partition: Partition<T>, key: Key, entry: Entry<T>, bytes: number | undefined): void {
     partition.entries.set(key, entry);
     this.#size += 1;
+    this.#weigh(partition, entry, bytes);
+  }
+
+  /** An entry of this rank was added. */
+  #enqueue(partition: Partition<T>, rank: number): void {
     if (this.#queue === undefined) return;
     this.#queue.add(partition, rank);
     const { ttlMs } = this.#settings;
     if (ttlMs !== undefined && this.#sweepAt === NEVER) this.#sweepIn(ttlMs);
   }
 
-  /** Of an entry that is set or touched now. */
-  #rank(now: Instant): number {
+  /** Into a partition that no reader finds. Returns the rank. @throws {UnavailableError} FULL */
+  #arrive(staged: Partition<T>, key: Key, entry: Readonly<Entry<T>>, leftMs: number | undefined): number {
+    const now = this.#around.runtime.now();
+    const present = staged.entries.get(key);
+    if (present !== undefined) this.#remove(staged, key, present);
+    const bytes = this.#sizeOf(entry.value, key);
+    this.#makeRoom(staged, key, bytes, now);
+    if (this.#around.freezes) freezeDeep(entry.value);
+    const rank = this.#rank(now, leftMs);
+    this.#add(staged, key, this.#entryOf(entry, rank), bytes);
+    return rank;
+  }
+
+  #show(keys: RangeSet, partition: Partition<T>, isTorn: boolean): void {
+    this.#free(this.#partitions.put(keys, partition));
+    if (isTorn) this.#free({ dropped: [], torn: [partition] });
+    const [, oldest] = this.#queue === undefined ? [] : (partition.oldest() ?? []);
+    if (oldest?.rank === undefined) return;
+    this.#queue?.add(partition, oldest.rank);
+    // The others may have longer to live than these.
+    if (this.#settings.ttlMs !== undefined) this.#sweepIn(this.#settings.ttlMs / LATE_SHARE);
+  }
+
+  /** Of an entry that is set or touched now; or one that arrives, and has so much time left. */
+  #rank(now: Instant, leftMs = Number.POSITIVE_INFINITY): number {
     const { ttlMs } = this.#settings;
-    if (ttlMs !== undefined) return small(Math.ceil(now - this.#madeAt + ttlMs));
+    if (ttlMs !== undefined) return small(Math.ceil(now - this.#madeAt + Math.min(ttlMs, leftMs)));
     this.#ranks += 1;
     return this.#ranks;
   }
@@ -353,6 +430,7 @@ export class LeasedMap<T> {
   }
 
   #remove(partition: Partition<T>, key: Key, entry: Entry<T>): void {
+    this.#touched.touched(key);
     this.#weigh(partition, entry, entry.bytes === undefined ? undefined : 0);
     partition.entries.delete(key);
     this.#size -= 1;

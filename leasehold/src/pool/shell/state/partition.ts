@@ -33,7 +33,7 @@ export interface Entry<T> {
 
 export class Partition<T> {
   readonly since: number;
-  readonly entries: Map<Key, Entry<T>> = new Map();
+  readonly entries: Map<Key, Entry<T>>;
   bytes = 0;
   /** {@link OldestFirst} knows of this partition. */
   isQueued = false;
@@ -41,8 +41,10 @@ export class Partition<T> {
   #first: readonly [Key, Entry<T>] | undefined;
   #firstRank: number | undefined;
 
-  constructor(since: number) {
+  /** @param entries in the order of their rank */
+  constructor(since: number, entries: Map<Key, Entry<T>> = new Map()) {
     this.since = since;
+    this.entries = entries;
   }
 
   /** The entry of the lowest rank; undefined if there is none. */

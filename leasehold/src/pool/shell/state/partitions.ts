@@ -8,7 +8,8 @@
  * **Why what is read is current.** A reader compares the tenure in which it holds the key with `since` of the partition that lies at the key.
  * Both are first numbers of a tenure, and each tenure of a key has a first number of its own, so if they are equal the entry was written in
  * the reader's own tenure. A partition of another tenure is never given a new number, and never lends its `Map` to another one: keys that return
- * get a new partition.
+ * get a new partition. Keys that arrive with their state get a partition in the turn in which they are taken, under the first number of the tenure
+ * that begins then; before, no reader reaches the entries.
  *
  * So nothing depends on being told of a loss in time. The owner tells of it nevertheless ({@link Partitions.forget}), to free memory, and because
  * a log that replaces another counts anew.
@@ -19,6 +20,7 @@
 
 import { assert } from '../../../runtime/assert.ts';
 import type { Span } from '../../../runtime/keys/range.ts';
+import type { RangeSet } from '../../../runtime/keys/range-set.ts';
 import { RingTable, type ValuedSpan } from '../../../runtime/keys/ring-table.ts';
 import type { NumberedSpan } from '../../core/messages.ts';
 import { Partition } from './partition.ts';
@@ -61,6 +63,16 @@ export class Partitions<T> {
       }
     }
     return this.#change(changes);
+  }
+
+  /** Puts a partition that has come with its entries where its keys are. */
+  put(keys: RangeSet, partition: Partition<T>): Cut<T> {
+    return this.#change(keys.spans().map(({ start, end }) => ({ start, end, value: partition })));
+  }
+
+  /** The partitions at these keys, each once, of whatever tenure. */
+  within(keys: RangeSet): ReadonlySet<Partition<T>> {
+    return new Set(keys.spans().flatMap(({ start, end }) => this.#within(start, end)));
   }
 
   /** Drops the partitions of these tenures; of a later tenure of the same keys, none. */

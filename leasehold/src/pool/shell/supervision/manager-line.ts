@@ -7,6 +7,9 @@
  * heartbeat now and then, a frame of no bytes; Managers that are new in the list are found that way too.
  */
 
+import { refusalOfServer } from '../../../node/identity/gate.ts';
+import { ANY } from '../../../node/identity/grants.ts';
+import type { DialSockets } from '../../../node/tcp/sockets.ts';
 import { dialTcp, type TcpDialer } from '../../../node/tcp/dial.ts';
 import type { Codec } from '../../../runtime/codec.ts';
 import type { LeaseholdError } from '../../../runtime/errors.ts';
@@ -18,6 +21,8 @@ import { clientCodec, POOL_PROTOCOL } from '../../wire/codec.ts';
 
 export interface ManagerLineOptions {
   readonly managers: () => readonly string[];
+  /** @default plain sockets */
+  readonly secure?: DialSockets | undefined;
   readonly runtime: Runtime;
   readonly logger: Logger;
   /** A Manager can be reached that could not before. */
@@ -26,6 +31,8 @@ export interface ManagerLineOptions {
 
 /** Well within the time after which a dialler lets go. */
 const KEEP_EVERY_MS = 10_000;
+
+const SOME_POOL = { module: 'pool', group: ANY } as const;
 
 /** `undefined` is a heartbeat. */
 const codec: Codec<ToManager | undefined, FromManager> = {
@@ -39,10 +46,12 @@ export class ManagerLine implements Transport<ToManager, FromManager>, AsyncDisp
   #next: Disposable | undefined;
 
   constructor(options: ManagerLineOptions) {
-    const { runtime, logger, onConnected } = options;
+    const { secure, runtime, logger, onConnected } = options;
     this.#options = options;
     this.#dialer = dialTcp({
-      ...{ codec, protocol: POOL_PROTOCOL, role: 'supervisor', runtime, logger },
+      ...{ codec, protocol: POOL_PROTOCOL, role: 'supervisor', runtime, logger, secure },
+      // A certificate names no pool: whoever may be a Manager of any may hear it, for it can free the keys of one dead process and no more.
+      expects: (address, identity) => refusalOfServer(SOME_POOL, ANY, address, identity),
       onState: (manager, state) => {
         if (state === 'connected') onConnected(manager);
       },

@@ -18,6 +18,7 @@
  */
 
 import type { Logger } from '../../../runtime/logger.ts';
+import type { DialSockets } from '../../../node/tcp/sockets.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import { Certification } from './certification.ts';
 import { type LockedProof, lockedProof } from './locked-proof.ts';
@@ -30,6 +31,9 @@ export interface ProveDeathOptions {
 
   /** Where the Managers are now. */
   addresses: { readonly current: readonly string[] };
+
+  /** @default plain sockets */
+  secure?: DialSockets | undefined;
 
   runtime: Runtime;
   logger: Logger;
@@ -85,11 +89,11 @@ async function supervisedOnly(logger: Logger): Promise<DeathProof> {
 
 function tell(locked: LockedProof, options: ProveDeathOptions): AsyncDisposable | undefined {
   if (locked.predecessors.length === 0) return undefined;
-  const { addresses, runtime, logger } = options;
+  const { addresses, secure, runtime, logger } = options;
   const managers = (): readonly string[] => addresses.current;
   const certifications: Certification[] = [];
   const transport = new ManagerLine({
-    ...{ managers, runtime, logger },
+    ...{ managers, secure, runtime, logger },
     onConnected: (manager) => {
       for (const each of certifications) each.connected(manager);
     },

@@ -23,6 +23,7 @@
 
 import { CHILD_DESCRIPTOR, exitCodeOf, startChild } from '../../../node/process/child.ts';
 import { randomId } from '../../../node/id.ts';
+import type { DialSockets } from '../../../node/tcp/sockets.ts';
 import { STAYS } from '../../../node/process/inherited-line.ts';
 import { ownProcess } from '../../../node/process/own-process.ts';
 import type { Signal } from '../../../node/process/signals.ts';
@@ -41,6 +42,9 @@ export interface SuperviseChildOptions {
 
   /** The Managers, as `host:port`; a function is asked each time. */
   managers: readonly string[] | (() => readonly string[]);
+
+  /** @default plain sockets */
+  secure?: DialSockets | undefined;
 
   runtime: Runtime;
   logger: Logger;
@@ -76,7 +80,7 @@ export async function superviseChild(options: SuperviseChildOptions): Promise<Su
   const managers = managersOf(options);
   const secret = randomId(32);
   await using line = new ManagerLine({
-    ...{ managers, runtime, logger },
+    ...{ managers, secure: options.secure, runtime, logger },
     onConnected: (manager) => certification.connected(manager),
   });
   using certification = new Certification({

@@ -4,9 +4,8 @@
  */
 
 import { assert } from '../../../runtime/assert.ts';
-import { keyHash } from '../../../runtime/keys/hash.ts';
 import { RING_SIZE } from '../../../runtime/keys/position.ts';
-import { RangeSet } from '../../../runtime/keys/range-set.ts';
+import type { RangeSet } from '../../../runtime/keys/range-set.ts';
 import type { Span } from '../../../runtime/keys/range.ts';
 import type { LogFacts, Logger } from '../../../runtime/logger.ts';
 import type { Signer, Verifier } from '../../../runtime/signing.ts';
@@ -19,6 +18,8 @@ import { SimulatedLines } from './simulated-lines.ts';
 
 export const WHOLE: Span = { start: 0n, end: RING_SIZE };
 export const TICKET = 'c4.2.1';
+/** The names of both owners, as effects of the core tell them. */
+export const NAMED = { fromName: 'web-1', toName: 'web-3' } as const;
 
 /** A value, or undefined for a key that was deleted. */
 export type Entry = readonly [key: string, value: unknown];
@@ -40,9 +41,10 @@ export const plainCodec: ItemCodec<unknown> = {
 /** State in a plain `Map`, which notes what is touched while keys of it are read. */
 export class MapState implements Movable<Entry> {
   readonly entries: Map<string, unknown> = new Map<string, unknown>();
-  /** Which snapshots are open, and which were ended how. */
+  /** How many snapshots have not ended. */
   open = 0;
-  readonly done_: boolean[] = [];
+  /** How each of the others ended: moved or not. */
+  readonly ends: boolean[] = [];
   batch = 100;
   stageDelay: (() => Promise<void>) | undefined;
   readonly committed: { readonly keys: RangeSet; readonly number: number }[] = [];
@@ -79,7 +81,7 @@ export class MapState implements Movable<Entry> {
   }
 
   done(keys: RangeSet, moved: boolean): void {
-    this.done_.push(moved);
+    this.ends.push(moved);
     this.open -= 1;
     if (!moved) return;
     for (const key of [...this.entries.keys()]) if (keys.has(key)) this.entries.delete(key);
@@ -208,8 +210,8 @@ export class CarrierBench {
   /** As the cores of both begin a move. */
   begin(span: Span = WHOLE, ticket: string = TICKET): void {
     const [from, to] = [this.source.signer.incarnation, this.target.signer.incarnation];
-    this.target.carrier.execute({ do: 'receive', ticket, span, number: 7, from });
-    this.source.carrier.execute({ do: 'stream', ticket, span, number: 7, to, address: 'target:1' });
+    this.target.carrier.execute({ do: 'receive', ticket, span, number: 7, from, ...NAMED });
+    this.source.carrier.execute({ do: 'stream', ticket, span, number: 7, to, address: 'target:1', ...NAMED });
   }
 
   async untilSaid(owner: BenchOwner, is: MoveInput['is']): Promise<MoveInput> {
@@ -245,9 +247,3 @@ function loggingTo(lines: string[]): Logger {
     void lines.push(`${message} ${JSON.stringify(facts ?? {})}`);
   return { debug: () => {}, info: () => {}, warn: note, error: note };
 }
-
-/** Where a key lies. */
-export const spanOf = (key: string): Span => {
-  const at = keyHash(key);
-  return { start: at, end: at + 1n };
-};

@@ -11,6 +11,7 @@ import type { Transport } from '../../../runtime/runtime.ts';
 import { type Instant, later } from '../../../runtime/time.ts';
 import type { Network } from '../../../sim/network.ts';
 import type { World } from '../../../sim/world.ts';
+import type { NumberedSpan } from '../../core/messages.ts';
 import type { MoveInput, MovableName } from '../../core/moves/seam.ts';
 import type { OwnerEffect } from '../../core/owner/owner.ts';
 import type { CarriedIncarnation, Carrier, OwnerNode } from '../nodes.ts';
@@ -83,6 +84,7 @@ export interface CarrierWorld {
   readonly transfers: Network<CarriedMessage>;
   wrote(key: number, version: number | undefined): void;
   told(node: OwnerNode, effect: OwnerEffect): void;
+  tookUp(node: OwnerNode, spans: readonly NumberedSpan[]): void;
 }
 
 export class SimulatedCarrier implements Carrier {
@@ -175,6 +177,10 @@ export class SimulatedCarrier implements Carrier {
 
   #touched(key: number): void {
     for (const stream of this.#streams.values()) if (stream.keys.includes(key)) stream.dirty.add(key);
+  }
+
+  takenUp(spans: readonly NumberedSpan[]): void {
+    this.#around.tookUp(this.#one.node, spans);
   }
 
   execute(effect: OwnerEffect): void {

@@ -6,6 +6,7 @@
 
 import { CLOCK_RATE_BOUND } from '../../../runtime/clock-rates.ts';
 import { Random } from '../../../sim/random.ts';
+import type { World } from '../../../sim/world.ts';
 import { consistentHashing } from '../../core/policy/consistent-hashing.ts';
 import { drawDurations } from '../drawn-world.ts';
 import { Fate } from '../fate.ts';
@@ -13,6 +14,7 @@ import { LeaderFaults } from '../leader-faults.ts';
 import { MemberFaults } from '../member-faults.ts';
 import type { OwnerNode } from '../nodes.ts';
 import { MovesWorld } from './moves-world.ts';
+import { unsettled } from './unsettled.ts';
 import { Wishes } from './wishes.ts';
 
 const MOST_OWNERS = 16;
@@ -25,14 +27,19 @@ export class MovesChaos {
   readonly #members: MemberFaults;
   readonly #leaders: LeaderFaults;
   readonly #isClean: boolean;
+  readonly #wishes: Wishes;
 
   constructor(seed: number, trace: boolean) {
     const dice = new Random(seed).fork('moves chaos');
     this.#isClean = dice.chance(0.35);
-    this.pool = drawMovesWorld(dice, seed, trace, this.#isClean);
+    [this.pool, this.#wishes] = drawMovesWorld(dice, seed, trace, this.#isClean);
     this.#fate = new Fate(this.pool, dice);
     this.#members = new MemberFaults(this.#fate, ['pool']);
     this.#leaders = new LeaderFaults(this.#fate, this.#members);
+  }
+
+  get world(): World {
+    return this.pool.world;
   }
 
   run(): void {
@@ -79,7 +86,7 @@ export class MovesChaos {
       pool.world.after(dice.between(0, 60), () => pool.carrierOf(node)?.drain(this.#drainMs));
     };
     this.#fate.every(0.5, () => {
-      pool.wishes.epoch += 1;
+      this.#wishes.epoch += 1;
     });
     this.#fate.every(0.9, () => this.#drain());
     this.#fate.every(2, () => this.#overlap());
@@ -290,7 +297,7 @@ export class MovesChaos {
   #heal(): void {
     const { pool } = this;
     this.#fate.stop();
-    pool.wishes.epoch = 0;
+    this.#wishes.epoch = 0;
     pool.heal();
     pool.transfers.heal();
     pool.transfers.setFaults({ lossChance: 0, duplicateChance: 0, slowChance: 0, delayMs: [1, 5] });
@@ -311,22 +318,13 @@ export class MovesChaos {
   /** What is not as it should be, in a sentence. */
   #isUnsettled(): string | undefined {
     const { pool } = this;
-    const { rows, members } = pool.checker.replayed.pool('pool');
-    const names = new Set([...members.values()].map(({ name }) => name));
-    if (this.#isClean && names.size < members.size) return 'two members have one name';
-    for (const { start, owner } of rows) {
-      const node = pool.owners.find(({ incarnation, lives }) => lives && incarnation === owner);
-      if (node === undefined || node.left) return `${owner ?? 'nobody'} has keys, and does not live`;
-      if (node.check(start) === undefined)
-        return `${node.incarnation} does not serve its keys: ${node.core?.pieceAt(Number(start >> 32n), Number(start & 0xffffffffn))?.phase}`;
-    }
-    for (const node of pool.owners) {
-      if (!node.lives || node.left) continue;
-      if ((node.core?.movesUnderway ?? 0) > 0) return `${node.incarnation} keeps tickets`;
-      if (node.leaving) return `${node.incarnation} wanted to leave, and has not left`;
-      if (this.#drainsForEver(node)) return `${node.incarnation} drains for ever`;
-    }
-    return undefined;
+    const table = pool.checker.replayed.pool('pool');
+    const names = new Set([...table.members.values()].map(({ name }) => name));
+    if (this.#isClean && names.size < table.members.size) return 'two members have one name';
+    const why = unsettled(table, pool.owners);
+    if (why !== undefined) return why;
+    const forEver = pool.owners.find((node) => node.lives && !node.left && this.#drainsForEver(node));
+    return forEver && `${forEver.incarnation} drains for ever`;
   }
 
   /** In a clean world every owner can take the keys of every other one. */
@@ -335,7 +333,12 @@ export class MovesChaos {
   }
 }
 
-function drawMovesWorld(dice: Random, seed: number, trace: boolean, isClean: boolean): MovesWorld {
+function drawMovesWorld(
+  dice: Random,
+  seed: number,
+  trace: boolean,
+  isClean: boolean,
+): readonly [MovesWorld, Wishes] {
   const leaseMs = dice.between(1_500, 4_000);
   const drawn = drawDurations(dice, leaseMs, { leaderLeaseShare: isClean ? 0.5 : 1 });
   const { durations } = drawn;
@@ -344,11 +347,13 @@ function drawMovesWorld(dice: Random, seed: number, trace: boolean, isClean: boo
   const isLossy = dice.chance(0.6);
   const virtualNodes = dice.pick([1, 2, 2, 4]);
   const loss = dice.between(0, isClean ? 0.04 : dice.pick([0.1, 0.25]));
-  return new MovesWorld(
+  const managers = dice.pick([2, 2, 3]);
+  const wishes = new Wishes(dice.pick([8, 16]));
+  const pool = new MovesWorld(
     {
-      ...{ seed, trace, durations, managers: dice.pick([2, 2, 3]) },
+      ...{ seed, trace, durations, managers },
       policy: consistentHashing({ virtualNodes }),
-      movesPolicy: new Wishes(dice.pick([8, 16])),
+      movesPolicy: wishes,
       quietAfterMs: dice.pick([0, 0.2 * leaseMs]),
       leaderKeyMs: leaderLeaseMs * dice.between(1, isClean ? 1.15 : 1.3),
       sweepMs: leaderLeaseMs * dice.between(0.01, 0.2),
@@ -376,4 +381,5 @@ function drawMovesWorld(dice: Random, seed: number, trace: boolean, isClean: boo
     },
     dice.fork('moves world'),
   );
+  return [pool, wishes];
 }

@@ -6,6 +6,8 @@
  *  - **needless-loss.** No loss is recorded while the source lives and remembers the state, or when source and target had both said
  *    their word to the leader that removes the source, before it made the batch.
  *  - **no-loss-on-a-clean-move.** Where Managers fail, messages are lost and owners drain, but no owner fails, nothing is lost at all.
+ *  - **arrival-first.** Where the application takes up what it is brought (`onArrive`), no key is served that it has not taken up since the keys
+ *    came, also if their lease lapsed meanwhile.
  */
 
 import type { World } from '../../../sim/world.ts';
@@ -26,6 +28,7 @@ export const MOVE_PROMISES = [
   'nothing-revived',
   'needless-loss',
   'no-loss-on-a-clean-move',
+  'arrival-first',
 ] as const;
 
 /** What a source has handed over. */
@@ -50,6 +53,9 @@ interface Ears {
 export class MovesCheck {
   /** Set in worlds in which no owner fails, while keys move. */
   isClean = false;
+  /** Set in worlds in which Managers keep nothing: each term is a log of its own, and with its first batch everything is lost. */
+  isEachTermALog = false;
+  #term = 0;
   readonly #world: World;
   readonly #checker: Checker;
   readonly #owners: () => readonly OwnerNode[];
@@ -65,6 +71,8 @@ export class MovesCheck {
   readonly #committedTickets = new Set<string>();
   readonly #ears = new Map<string, Ears>();
   readonly #seen = new Map<OwnerNode, string>();
+  /** Of each incarnation, the keys that it was brought and has not taken up. */
+  readonly #arriving = new Map<string, Set<number>>();
   #losses = 0;
 
   constructor(
@@ -104,7 +112,10 @@ export class MovesCheck {
   }
 
   /** An owner was told so by its core. */
-  told({ incarnation }: OwnerNode, effect: OwnerEffect): void {
+  told({ incarnation, options }: OwnerNode, effect: OwnerEffect): void {
+    if (effect.do === 'arriving' && options.slowMs > 0) this.#arrives(incarnation, effect.spans);
+    if (effect.do === 'dropped')
+      for (const key of keysIn(effect.spans)) this.#arriving.get(incarnation)?.delete(key);
     if (effect.do === 'stream') {
       const { ticket, span, number, to } = effect;
       mapOf(this.#streams, incarnation).set(ticket, { ...span, number, to });
@@ -113,6 +124,24 @@ export class MovesCheck {
       if (stream !== undefined) mapOf(this.#handed, incarnation).set(effect.ticket, stream);
     } else if (effect.do === 'disagree') this.#handed.delete(incarnation);
     else if (effect.do === 'dropped') for (const span of effect.spans) this.#mayBeLost(incarnation, span);
+  }
+
+  #arrives(incarnation: string, spans: readonly Span[]): void {
+    const arriving = this.#arriving.get(incarnation) ?? new Set<number>();
+    this.#arriving.set(incarnation, arriving);
+    for (const key of keysIn(spans)) {
+      if (arriving.has(key)) this.#world.count('keys taken up again after a lapse');
+      arriving.add(key);
+    }
+  }
+
+  /** The application says so. If the keys have lapsed, it is told again to take them up, and begins once more. */
+  tookUp({ incarnation, core }: OwnerNode, spans: readonly Span[]): void {
+    for (const key of keysIn(spans)) {
+      const at = POSITIONS[key] ?? 0n;
+      if (core?.pieceAt(highOf(at), lowOf(at))?.phase === 'arriving')
+        this.#arriving.get(incarnation)?.delete(key);
+    }
   }
 
   /** The application is told that it has lost these keys. They must not have moved. */
@@ -174,6 +203,8 @@ export class MovesCheck {
   #committing(batch: LogBatch): void {
     const { leader, term, pools } = decodeBatch(batch.bytes);
     const ears = this.#earsOf(leader, term);
+    if (this.isEachTermALog && term !== this.#term) this.#beginAnew();
+    this.#term = term;
     for (const { pool, records } of pools) {
       if (pool !== 'pool') continue;
       const { truth } = this.#checker;
@@ -190,6 +221,13 @@ export class MovesCheck {
       }
     }
     this.#losses += 1;
+  }
+
+  #beginAnew(): void {
+    this.#world.count('keys lost with a log', this.#expected.size);
+    this.#expected.clear();
+    this.#streams.clear();
+    this.#handed.clear();
   }
 
   #forgetLost(
@@ -323,6 +361,11 @@ export class MovesCheck {
   #lookAtItem(node: OwnerNode, carrier: SimulatedCarrier, key: number): void {
     const at = POSITIONS[key] ?? 0n;
     const [has, should] = [carrier.store.get(key), this.#expected.get(key)];
+    if (this.#arriving.get(node.incarnation)?.has(key) && node.check(at) !== undefined)
+      throw this.#world.broken(
+        'arrival-first',
+        `${node.incarnation} serves key ${key} and has not taken it up`,
+      );
     if (has === should || node.check(at) === undefined) return;
     const { phase, number } = node.core?.pieceAt(highOf(at), lowOf(at)) ?? {};
     throw this.#world.broken(

@@ -3,6 +3,7 @@
 import type { Mutant } from '../../../sim/simulation.ts';
 
 const INCOMING = 'pool/core/moves/incoming.ts';
+const OUTGOING = 'pool/core/moves/outgoing.ts';
 const OWNER_MOVES = 'pool/core/moves/owner-moves.ts';
 const HAND_OVERS = 'pool/core/moves/hand-overs.ts';
 const TICKETS = 'pool/core/moves/tickets.ts';
@@ -15,6 +16,7 @@ const TABLE = 'pool/core/table.ts';
 const STATE = 'pool/core/state.ts';
 const STICKY = 'pool/core/policy/sticky.ts';
 const CARRIER = 'pool/simulation/moves/carrier.ts';
+const CHAOS = 'pool/simulation/moves/moves-chaos.ts';
 
 export const mutants: readonly Mutant[] = [
   {
@@ -196,5 +198,57 @@ export const mutants: readonly Mutant[] = [
     story: 'A new attempt does not empty the stage of the one before.',
     from: "stage.digest = '';\n      stage.items = new Map();",
     to: "stage.digest = '';",
+  },
+  {
+    ...{ name: 'late-frame-applied', promise: 'nothing-missing', file: CARRIER },
+    story: 'A frame that comes once more, late, overwrites what came after it.',
+    from: 'if (stage.isComplete || frame.sequence !== stage.next) return;',
+    to: 'if (frame.sequence < stage.next) for (const item of frame.items) stage.items.set(item[0], item);\n    if (stage.isComplete || frame.sequence !== stage.next) return;',
+  },
+  {
+    ...{ name: 'delete-not-sent', promise: 'nothing-revived', file: CARRIER },
+    story: 'Frames have what is there, and say nothing of what was deleted.',
+    from: 'const frame = { sequence: stream.frames.length + 1, items, isLast };',
+    to: 'const frame = { sequence: stream.frames.length + 1, items: items.filter(([, version]) => version !== undefined), isLast };',
+  },
+  {
+    ...{ name: 'failed-move-forgets', promise: 'nothing-missing', file: CARRIER },
+    story:
+      'A source forgets what it has handed over before the table has answered, and is given the keys back.',
+    from: '} else this.#streams.delete(effect.ticket);',
+    to: "} else {\n      this.#streams.delete(effect.ticket);\n      if (effect.do === 'handed') for (const key of stream.keys) this.store.set([key, undefined]);\n    }",
+  },
+  {
+    ...{ name: 'staged-keeps-old-number', promise: 'nothing-missing', file: HOLDINGS },
+    story: 'What was staged is not made the state of the number under which the keys arrive.',
+    from: 'transitions.taken.push({ start, end, number, ticket });',
+    to: 'transitions.taken.push({ start, end: start, number, ticket });',
+  },
+  {
+    ...{ name: 'abandoned-ticket-handed', promise: 'one-owner', file: OUTGOING },
+    story:
+      'A source says `handed` before the target has acknowledged, and serves on when no acknowledgement comes.',
+    from: 'return { moving, handed: [...this.#words.values()] };',
+    to: "const early = [...this.#departures.values()].flatMap(({ order, phase, digest }) => (phase === 'frozen' && digest !== undefined ? [{ ...order, digest }] : []));\n    return { moving, handed: [...this.#words.values(), ...early] };",
+  },
+  {
+    ...{ name: 'arriving-served-after-a-lapse', promise: 'arrival-first', file: HOLDINGS },
+    story:
+      'Keys that lapse while the application takes them up are served, under the next number, as if it had.',
+    from: "if (phase === 'lapsed' && next.ticket !== undefined) {",
+    to: "if (phase === 'lapsed' && next.ticket !== undefined && next.start === next.end) {",
+  },
+  {
+    ...{ name: 'arriving-served-at-once', promise: 'arrival-first', file: LEASE_INDEX },
+    story: 'Keys are served as soon as they are granted, while the application takes up what it was brought.',
+    from: "const isServed = phase === 'serving' || phase === 'stopping';",
+    to: "const isServed = phase === 'serving' || phase === 'stopping' || phase === 'arriving';",
+  },
+  {
+    ...{ name: 'clock-beyond-the-bound', promise: 'one-owner', file: CHAOS },
+    story:
+      'Clocks are further apart than the toolkit allows, so that a lease outlasts its hold: the worlds must show it.',
+    from: 'rateSpread: dice.chance(0.3) ? 1 : Math.min(drawn.rate, CLOCK_RATE_BOUND),',
+    to: 'rateSpread: dice.chance(0.3) ? 1 : 2 * Math.min(drawn.rate, CLOCK_RATE_BOUND),',
   },
 ];

@@ -14,24 +14,22 @@ export interface SimulatedLinesOptions {
   readonly delayMs?: number | undefined;
   /** @default no limit */
   readonly bytesPerMs?: number | undefined;
-  /** Told of every frame on its way. */
-  readonly onFrame?: ((from: 'source' | 'target', frame: Uint8Array) => void) | undefined;
 }
 
 export class SimulatedLines {
   readonly world: World;
   readonly delayMs: number;
   readonly bytesPerMs: number;
+  /** Told of every frame on its way. */
   onFrame: ((from: 'source' | 'target', frame: Uint8Array) => void) | undefined;
   readonly #listeners = new Map<string, (line: AcceptedLine) => LineEnd>();
   readonly open: Set<SimulatedLine> = new Set<SimulatedLine>();
   #channels = 0;
 
-  constructor({ world, delayMs = 1, bytesPerMs = Number.POSITIVE_INFINITY, onFrame }: SimulatedLinesOptions) {
+  constructor({ world, delayMs = 1, bytesPerMs = Number.POSITIVE_INFINITY }: SimulatedLinesOptions) {
     this.world = world;
     this.delayMs = delayMs;
     this.bytesPerMs = bytesPerMs;
-    this.onFrame = onFrame;
   }
 
   /** The lines of one owner. */
@@ -130,14 +128,14 @@ class SimulatedLine implements Disposable {
     this.#deliver(from, 0, () => {
       if (this.#isClosed) return;
       this.#over();
-      end?.closed(new UnavailableError('CONNECTION_LOST', 'the peer closed it'));
+      end?.closed(new UnavailableError('UNREACHABLE', 'the peer closed it'));
     });
   }
 
   cut(): void {
     if (this.#isClosed) return;
     this.#over();
-    const why = new UnavailableError('CONNECTION_LOST', 'it was cut');
+    const why = new UnavailableError('UNREACHABLE', 'it was cut');
     this.#source.closed(why);
     this.#target?.closed(why);
   }
@@ -149,7 +147,7 @@ class SimulatedLine implements Disposable {
 
   /** The source gives it up. */
   [Symbol.dispose](): void {
-    this.#close('source', new UnavailableError('CONNECTION_LOST', 'the source closed it'));
+    this.#close('source', new UnavailableError('UNREACHABLE', 'the source closed it'));
     if (this.#target === undefined) this.#isClosed = true;
   }
 }

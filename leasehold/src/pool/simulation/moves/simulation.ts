@@ -2,9 +2,13 @@
 
 import { outcomeOf, type SeedOutcome, type Simulation } from '../../../sim/simulation.ts';
 import { PROMISES } from '../checker.ts';
+import { Random } from '../../../sim/random.ts';
+import type { World } from '../../../sim/world.ts';
 import { MovesChaos } from './moves-chaos.ts';
 import { MOVE_PROMISES } from './moves-check.ts';
 import { mutants } from './mutants.ts';
+import { SoftMoves } from './soft-moves.ts';
+import { TwoLogsMoves } from './two-logs-moves.ts';
 
 /** What a run of many seeds must contain, on average, to prove anything. */
 const FLOORS: Readonly<Record<string, number>> = {
@@ -33,9 +37,16 @@ export const simulation: Simulation = {
   name: 'moves',
   promises: [...PROMISES, ...MOVE_PROMISES],
   run(seed, { trace }): SeedOutcome {
-    const chaos = new MovesChaos(seed, trace);
-    return outcomeOf(chaos.pool.world, seed, () => chaos.run());
+    const drawn = draw(seed, trace);
+    return outcomeOf(drawn.world, seed, () => drawn.run());
   },
   floors: FLOORS,
   mutants,
 };
+
+/** Most Managers share one log; some keep nothing, and some are two that know nothing of each other. */
+function draw(seed: number, trace: boolean): { readonly world: World; run(): void } {
+  const kind = new Random(seed).fork('moves, kind of world').next();
+  if (kind < 0.1) return new SoftMoves(seed, trace);
+  return kind < 0.2 ? new TwoLogsMoves(seed, trace) : new MovesChaos(seed, trace);
+}

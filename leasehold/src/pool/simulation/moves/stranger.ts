@@ -24,7 +24,7 @@ export class StrangeSource implements DialledEnd {
   #hello: SourceHello | undefined;
 
   constructor(lines: SimulatedLines, to: string) {
-    lines.carriage('stranger:1').dial(to, undefined, this);
+    lines.carriage('stranger:1').dial(to, 'target', this);
   }
 
   opened(line: Line): void {

@@ -8,7 +8,7 @@ import { MovesWorld } from '../moves/moves-world.ts';
 import { Wishes } from '../moves/wishes.ts';
 import type { OwnerNode } from '../nodes.ts';
 import type { PoolWorld } from '../pool-world.ts';
-import { emptyPool, settle } from './quiet-pool.ts';
+import { emptyPool, leaderOf, settle } from './quiet-pool.ts';
 
 const DEADLINE_MS = 60_000;
 
@@ -117,5 +117,33 @@ describe('an owner that comes to a pool whose keys move', () => {
     const moves = pool.world.counts.get('moves');
     pool.run(60_000);
     expect([lost(pool) - before, pool.world.counts.get('moves')]).toEqual([0, moves]);
+  });
+});
+
+describe('an owner that an operator has emptied', () => {
+  const rowsOf = (pool: MovesWorld, node: OwnerNode): number =>
+    pool.checker.replayed.pool('pool').rowsOf(node.incarnation).length;
+  const order = (pool: MovesWorld, node: OwnerNode, what: 'emptying' | undefined): void =>
+    leaderOf(pool).order('pool', node.incarnation, what);
+
+  it('loses nothing and stays a member, also if the leader fails in the middle, and takes keys when the order is taken back', () => {
+    const pool = quietMoves(3, 32, { quietAfterMs: 5_000 });
+    const node = pool.owner('owner-1');
+    const before = lost(pool);
+    order(pool, node, 'emptying');
+    pool.until('a part has moved', () => rowsOf(pool, node) <= 16, 20_000);
+    const leader = leaderOf(pool);
+    leader.process.crash();
+    pool.until('another one leads', () => pool.leader !== undefined && pool.leader !== leader, 30_000);
+    pool.until('nothing is left', () => rowsOf(pool, node) === 0, 30_000);
+    pool.run(20_000);
+    const isMember = pool.checker.replayed.pool('pool').members.has(node.incarnation);
+    expect({ isMember, rows: rowsOf(pool, node), left: node.left, drained: node.core?.isDrained }).toEqual({
+      ...{ isMember: true, rows: 0, left: false, drained: true },
+    });
+    order(pool, node, undefined);
+    pool.until('it has keys again', () => rowsOf(pool, node) > 0, 20_000);
+    pool.run(60_000);
+    expect(lost(pool) - before).toBe(0);
   });
 });

@@ -5,7 +5,8 @@
  *    `guard` promises that to its caller by the check at the end: the key was held all along.
  *  - `numbers-grow`: of two successes on one position, the later one does not have the lower number.
  *  - `memory-is-current`: a `LeasedMap` returns no entry if another incarnation has succeeded on the key since.
- *  - `versions-never-return`: `replace` finds no version again that another incarnation's entry has, or has had since.
+ *  - `versions-never-return`: `replace` finds no version again that another incarnation's entry has, or has had since. (An entry that has moved with its
+ *    key keeps its version, until somebody works on the key.)
  *  - `upcalls-in-order`: work begins only on keys for which `onGrant` has resolved, and neither `onRevoke` nor `onLost` was
  *    called since.
  *  - `answered`: every call of `guard` comes to an end, unless its process has.
@@ -30,6 +31,8 @@ export interface Work {
   readonly number: number;
   readonly beganAtMs: number;
   endedAtMs: number;
+  /** What it has written under the key, if it did. */
+  item?: { readonly version: number | undefined };
 }
 
 /** An entry of a leased map. */
@@ -50,9 +53,12 @@ export class Ledger {
   readonly #world: World;
   readonly #successes = new Map<Hash, Work[]>();
   readonly #versions = new Map<Hash, SeenVersion[]>();
+  readonly #entriesMove: boolean;
 
-  constructor(world: World) {
+  /** @param entriesMove whether entries of leased maps come to other owners with their keys */
+  constructor(world: World, entriesMove: boolean) {
     this.#world = world;
+    this.#entriesMove = entriesMove;
   }
 
   succeeded(work: Work): void {
@@ -80,7 +86,7 @@ export class Ledger {
   replaced(position: Hash, by: string, seen: SeenVersion): void {
     this.#world.count('entries replaced by version');
     const later = this.#laterThan(position, seen);
-    if (by === seen.by && later === undefined) return;
+    if ((by === seen.by || this.#entriesMove) && later === undefined) return;
     throw this.#world.broken(
       'versions-never-return',
       `${by} replaced version ${seen.version}, which ${seen.by} saw at ${seen.atMs}${later === undefined ? '' : `, although ${shown(later)}`}`,

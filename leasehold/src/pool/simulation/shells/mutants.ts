@@ -4,6 +4,12 @@ import type { Mutant } from '../../../sim/simulation.ts';
 
 const LEASED_MAP = 'pool/shell/state/leased-map.ts';
 
+const KEY_CHANGES = 'pool/shell/owner/key-changes.ts';
+const MOVING_KEYS = 'pool/shell/moves/moving-keys.ts';
+const ATTEMPT = 'pool/shell/moves/attempt.ts';
+const STAGES = 'pool/shell/moves/stages.ts';
+const OUTGOING_STREAM = 'pool/shell/moves/outgoing-stream.ts';
+
 export const mutants: readonly Mutant[] = [
   {
     name: 'guard-does-not-check-at-the-end',
@@ -81,5 +87,65 @@ export const mutants: readonly Mutant[] = [
     file: 'pool/core/table.ts',
     from: '} owns it`);\n  return { ...row, owner, number: position,',
     to: '} owns it`);\n  return { ...row, owner, number: 1 + (position % 64),',
+  },
+  {
+    ...{ name: 'moved-without-a-flush', promise: 'flushed-before-it-moves', file: MOVING_KEYS },
+    story: 'In the stop the application is not asked to flush the keys, because it was asked before.',
+    from: 'const why = onDepart && (await this.#depart(ranges, onDepart, stop.signal, true));',
+    to: 'const why = onDepart && (await this.#depart(RangeSet.empty, onDepart, stop.signal, true));',
+  },
+  {
+    ...{ name: 'failed-flush-moves', promise: 'flushed-before-it-moves', file: MOVING_KEYS },
+    story: 'Keys move although onDepart has failed, and the next owner reads an old store.',
+    from: "say(why === undefined ? { is: 'stopped', ticket } : { is: 'stopFailed', ticket, why });",
+    to: "say({ is: 'stopped', ticket });",
+  },
+  {
+    ...{ name: 'work-begins-in-the-stop', promise: 'flushed-before-it-moves', file: MOVING_KEYS },
+    story: 'Callers are not held back in a stop, and their work writes what is flushed no more.',
+    from: 'queue.hold(ranges);\n    if (isLast)',
+    to: 'if (isLast)',
+  },
+  {
+    ...{ name: 'work-not-waited-for', promise: 'flushed-before-it-moves', file: MOVING_KEYS },
+    story: 'A stop does not wait for work under way, which writes after the flush.',
+    from: 'const ends = [queue.idle(ranges)];',
+    to: 'const ends = [Promise.resolve()];',
+  },
+  {
+    ...{ name: 'served-before-it-is-taken-up', promise: 'upcalls-in-order', file: KEY_CHANGES },
+    story: 'Keys that arrive are served as soon as they are granted, while onArrive still runs.',
+    from: "queue.hold(ranges);\n    calls.load('onArrive',",
+    to: "loaded(spans);\n    calls.load('onArrive',",
+  },
+  {
+    ...{ name: 'last-changes-not-sent', promise: 'nothing-missing', file: ATTEMPT },
+    story: 'The last frame is made of what was read before the freeze.',
+    from: "if (this.#phase !== 'following') throw new Uncarriable('the snapshot is not sent yet');\n    this.#takeChanges();",
+    to: "if (this.#phase !== 'following') throw new Uncarriable('the snapshot is not sent yet');",
+  },
+  {
+    ...{ name: 'stage-not-committed', promise: 'nothing-missing', file: STAGES },
+    story: 'A target is granted keys that came with their state, and does not show the state.',
+    from: 'this.#imports.get(ticket)?.commit(spans);',
+    to: 'this.#imports.get(ticket)?.commit([]);',
+  },
+  {
+    ...{ name: 'earlier-attempt-kept', promise: 'nothing-missing', file: STAGES },
+    story: 'Another attempt of a ticket begins, and what the earlier one has staged is taken for its own.',
+    from: 'const stages = this.#stages;\n    this.#stages = [];',
+    to: 'const stages: Stage<unknown>[] = [];',
+  },
+  {
+    ...{ name: 'memory-kept-after-a-move', promise: 'nothing-revived', file: OUTGOING_STREAM },
+    story: 'A source is not told to forget what has moved, and finds it again when the keys come back empty.',
+    from: 'this.#done(this.#states, part, moved);',
+    to: 'this.#done(this.#states, part, moved && this.#states.length === 0);',
+  },
+  {
+    ...{ name: 'returned-keys-forgotten', promise: 'nothing-missing', file: OUTGOING_STREAM },
+    story: 'A source that is given its keys back forgets what it remembers of them.',
+    from: 'this.#done(this.#states, part, moved);',
+    to: 'this.#done(this.#states, part, moved || this.#isHanded);',
   },
 ];

@@ -3,7 +3,7 @@
  * flushes by upcalls, guards work on a few keys, keeps entries in leased maps, replaces them by version, and watches the signals of its handles.
  */
 
-import { ClosedError, LeaseLostError, NotOwnerError } from '../../../runtime/errors.ts';
+import { ClosedError, LeaseLostError, NotOwnerError, UnavailableError } from '../../../runtime/errors.ts';
 import { silent } from '../../../runtime/logger.ts';
 import { type Key, keyHash } from '../../../runtime/keys/hash.ts';
 import type { Hash } from '../../../runtime/keys/position.ts';
@@ -12,13 +12,20 @@ import { later } from '../../../runtime/time.ts';
 import type { SimClock } from '../../../sim/clock.ts';
 import { SimProcess, type SimRuntime } from '../../../sim/process.ts';
 import type { FromManager } from '../../core/messages.ts';
-
+import { MoveCarrier } from '../../shell/moves/move-carrier.ts';
+import type { MoveRules } from '../../shell/moves/moves-options.ts';
+import type { DepartContext } from '../../shell/moves/moving-keys.ts';
 import type { HeldKey } from '../../shell/owner/held-keys.ts';
 import { LeasedMap } from '../../shell/state/leased-map.ts';
 import { resolveLeasedMap } from '../../shell/state/leased-map-options.ts';
+import type { ItemCodec } from '../../shell/state/movable.ts';
 import { PoolOwner } from '../../shell/owner/pool-owner.ts';
+import type { SimulatedLines } from '../moves/simulated-lines.ts';
 import type { NodeDependencies } from '../nodes.ts';
+import { Items } from './items.ts';
+import type { ItemsLedger } from './items-ledger.ts';
 import type { Ledger, Remembered, Work } from './ledger.ts';
+import { carriageSigner, carriageVerifier, processCarriage } from './process-carriage.ts';
 
 export interface ShellOwnerOptions {
   readonly name: string;
@@ -31,14 +38,44 @@ export interface ShellOwnerOptions {
   readonly upcallMs: number;
   /** How long an application pauses between two calls, at most. */
   readonly idleMs: number;
+  /** Undefined if keys do not move with their state. */
+  readonly moving?: ShellMoving | undefined;
   /** Anything that is not supposed to be thrown. */
   failed(error: unknown): void;
+}
+
+/** How an application moves keys, and what it keeps under them. */
+export interface ShellMoving {
+  readonly lines: SimulatedLines;
+  readonly rules: MoveRules;
+  readonly items: ItemsLedger;
 }
 
 /** How many calls an application makes side by side. */
 const CALLERS = 4;
 /** Fewer entries than there are keys. */
 const SMALL = 3;
+
+/** A carrier without progress for so long gives a stream up. */
+const STALL_MS = 2_000;
+
+/** Items bring their own. */
+const NO_CODEC: ItemCodec<unknown> = {
+  encode: () => {
+    throw new Error('there is no other state');
+  },
+  decode: () => {
+    throw new Error('there is no other state');
+  },
+};
+
+/** What one incarnation remembers. */
+interface State {
+  readonly serving: Map<Hash, Serving>;
+  readonly items: Items;
+  /** Keys for which `onDepart` was done in a stop, and on which nothing was worked since. */
+  readonly flushed: Set<Hash>;
+}
 
 type Serving = 'loading' | 'ready' | 'asked back';
 
@@ -69,17 +106,30 @@ export class ShellOwner {
     return this.process.running && this.#owner?.check(key) !== undefined;
   }
 
+  /** Hands over what it can in so many milliseconds, then leaves; or serves on, if that is not all. */
+  drain(timeoutMs: number, otherwise: 'lose' | 'stay'): void {
+    this.process.perform(
+      () =>
+        void this.#owner?.drain({ timeoutMs, otherwise }).catch((error) => {
+          const isTold = error instanceof ClosedError || error instanceof UnavailableError;
+          if (!isTold) this.#options.failed(error);
+        }),
+    );
+  }
+
   leave(): void {
     this.process.perform(() => void this.#owner?.close().catch((error) => this.#options.failed(error)));
   }
 
   #start(runtime: SimRuntime, incarnation: string): void {
     const { network, channels, durations, managers } = this.#around;
-    const { name, keys } = this.#options;
+    const { name, keys, moving } = this.#options;
     this.#calls.clear();
     const transport = runtime.transport(network);
-    const serving = new Map<Hash, Serving>();
-    const owner = new PoolOwner({
+    const state: State = { serving: new Map(), items: new Items(), flushed: new Set() };
+    moving?.items.began(incarnation, state.flushed);
+    const carrier = moving && this.#carrier(runtime, incarnation, moving);
+    const owner: PoolOwner = new PoolOwner({
       ...{ durations, runtime, logger: silent, addresses: { current: managers } },
       identity: { pool: 'pool', incarnation, name, url: `http://${name}`, proof: undefined },
       dialer: {
@@ -89,25 +139,45 @@ export class ShellOwner {
         },
         listen: (callback) => transport.listen((from, message) => callback(from, message as FromManager)),
       },
-      application: this.#application(runtime, serving),
+      application: this.#application(runtime, state),
+      moving: moving && { rules: moving.rules, carrier },
       surface: (error) => this.#options.failed(error),
       close: async () => {},
     });
     this.#owner = owner;
+    if (moving !== undefined) owner.movable('items', state.items);
     // Of the second map the owner does not know, so no entry is ever freed there: only the check protects its readers.
     const unfreed = new LeasedMap<Remembered>({
       ...{ name: undefined, leases: owner.leases, runtime, freezes: false },
       settings: resolveLeasedMap(undefined, {}),
     });
     const small = { ttlMs: this.#options.idleMs, maxEntries: SMALL, whenFull: 'evict' } as const;
-    const freed = [owner.leasedMap<Remembered>(), owner.leasedMap<Remembered>('small', small)];
-    const tracked: Tracked = { runtime, owner, maps: [unfreed, ...freed], serving, incarnation };
+    const freed = [
+      owner.leasedMap<Remembered>(moving && 'large'),
+      owner.leasedMap<Remembered>('small', small),
+    ];
+    const tracked: Tracked = { runtime, owner, maps: [unfreed, ...freed], state, incarnation };
     for (let caller = 0; caller < CALLERS; caller += 1) void this.#call(tracked, keys);
   }
 
+  #carrier(runtime: SimRuntime, incarnation: string, { lines }: ShellMoving): MoveCarrier {
+    let nonces = 0;
+    return new MoveCarrier({
+      ...{ pool: 'pool', runtime, logger: silent, defaultCodec: NO_CODEC, stallTimeoutMs: STALL_MS },
+      ...{ signer: carriageSigner(incarnation), verifier: carriageVerifier },
+      carriage: processCarriage(lines, this.process, runtime),
+      atEndOfTurn: (callback) => void runtime.wakeAt(runtime.now(), callback),
+      newNonce: () => {
+        nonces += 1;
+        return nonces.toString(16).padStart(32, '0');
+      },
+      say: (input) => this.#owner?.hearMove(input),
+    });
+  }
+
   /** Loads and flushes, each of which takes a while, and notes what may be worked on. */
-  #application(runtime: SimRuntime, serving: Map<Hash, Serving>) {
-    const { keys, upcallMs } = this.#options;
+  #application(runtime: SimRuntime, { serving, items, flushed }: State) {
+    const { keys, upcallMs, moving } = this.#options;
     const { world } = this.#around;
     const positions = keys.map((key) => keyHash(key));
     const note = (ranges: RangeSet, to: Serving | undefined, from?: Serving): void => {
@@ -117,12 +187,29 @@ export class ShellOwner {
         else serving.set(position, to);
       }
     };
+    items.onMoved = (keys) => note(keys, undefined);
+    const load = async (ranges: RangeSet): Promise<void> => {
+      note(ranges, 'loading');
+      await pause(runtime, upcallMs);
+      note(ranges, 'ready', 'loading');
+    };
+    const moves = {
+      onArrive: (ranges: RangeSet) => {
+        world.count('upcalls, arrived');
+        return load(ranges);
+      },
+      onDepart: async (ranges: RangeSet, { isStopped }: DepartContext) => {
+        world.count(isStopped ? 'upcalls, departing in a stop' : 'upcalls, about to depart');
+        await pause(runtime, isStopped ? upcallMs / 4 : upcallMs);
+        if (runtime.random() < 0.1) throw new Error('the store does not answer');
+        if (isStopped) for (const position of positions) if (ranges.has(position)) flushed.add(position);
+      },
+    };
     return {
-      onGrant: async (ranges: RangeSet) => {
+      ...(moving && moves),
+      onGrant: (ranges: RangeSet) => {
         world.count('upcalls, granted');
-        note(ranges, 'loading');
-        await pause(runtime, upcallMs);
-        note(ranges, 'ready', 'loading');
+        return load(ranges);
       },
       onRevoke: async (ranges: RangeSet) => {
         world.count('upcalls, revoked');
@@ -132,6 +219,7 @@ export class ShellOwner {
       onLost: (ranges: RangeSet) => {
         world.count('upcalls, lost');
         note(ranges, undefined);
+        items.forget(ranges);
       },
     };
   }
@@ -150,10 +238,10 @@ export class ShellOwner {
       try {
         await owner.guard(key, async (held) => {
           work = this.#begin(tracked, held);
-          await this.#work(tracked, held);
+          await this.#work(tracked, held, work);
           work.endedAtMs = world.trueMs;
         });
-        if (work !== undefined) this.#options.ledger.succeeded(work);
+        if (work !== undefined) this.#succeeded(work);
       } catch (error) {
         if (error instanceof LeaseLostError) world.count('work lost');
         else if (error instanceof ClosedError) return;
@@ -164,25 +252,40 @@ export class ShellOwner {
     }
   }
 
-  #begin({ serving, incarnation }: Tracked, { key, number }: HeldKey): Work {
+  #succeeded(work: Work): void {
+    const { ledger, moving } = this.#options;
+    ledger.succeeded(work);
+    if (work.item !== undefined) moving?.items.acknowledged(work.position, work.item.version);
+  }
+
+  #begin({ state, incarnation }: Tracked, { key, number }: HeldKey): Work {
     const { world } = this.#around;
     const position = keyHash(key);
-    const state = serving.get(position);
-    if (state !== 'ready')
+    const serving = state.serving.get(position);
+    if (serving !== 'ready')
       throw world.broken(
         'upcalls-in-order',
-        `${incarnation} works on a key that is ${state ?? 'not granted'}`,
+        `${incarnation} works on a key that is ${serving ?? 'not granted'}`,
       );
+    this.#options.moving?.items.found(position, incarnation, state.items.get(position));
+    state.flushed.delete(position);
     return { position, by: incarnation, number, beganAtMs: world.trueMs, endedAtMs: world.trueMs };
   }
 
-  async #work({ runtime, maps, incarnation }: Tracked, held: HeldKey): Promise<void> {
-    const { ledger, workMs } = this.#options;
+  async #work({ runtime, maps, state, incarnation }: Tracked, held: HeldKey, work: Work): Promise<void> {
+    const { ledger, workMs, moving } = this.#options;
     for (const map of maps) {
       const found = map.get(held);
       if (found !== undefined) ledger.remembers(keyHash(held.key), incarnation, found);
     }
     await pause(runtime, workMs, held.signal);
+    if (moving !== undefined && held.isHeld()) {
+      state.flushed.delete(work.position);
+      const version = runtime.random() < 0.2 ? undefined : moving.items.nextVersion();
+      state.items.set(work.position, version);
+      moving.items.wrote(work.position, version);
+      work.item = { version };
+    }
     const own = { by: incarnation, atMs: this.#around.world.trueMs };
     // Some work asks nothing more, so that only `guard` can find that its lease is lost.
     if (runtime.random() >= 0.7) return;
@@ -201,7 +304,7 @@ interface Tracked {
   readonly runtime: SimRuntime;
   readonly owner: PoolOwner;
   readonly maps: readonly [LeasedMap<Remembered>, ...LeasedMap<Remembered>[]];
-  readonly serving: ReadonlyMap<Hash, Serving>;
+  readonly state: State;
   readonly incarnation: string;
 }
 

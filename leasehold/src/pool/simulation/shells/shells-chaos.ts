@@ -6,11 +6,18 @@
 import { consistentHashing } from '../../core/policy/consistent-hashing.ts';
 import { Random } from '../../../sim/random.ts';
 import { drawDurations } from '../drawn-world.ts';
+import { keyHash } from '../../../runtime/keys/hash.ts';
+import { resolveMoves } from '../../shell/moves/moves-options.ts';
+import { SimulatedLines } from '../moves/simulated-lines.ts';
+import { Wishes } from '../moves/wishes.ts';
 import { PoolWorld } from '../pool-world.ts';
+import { ItemsLedger } from './items-ledger.ts';
 import { Ledger } from './ledger.ts';
-import { ShellOwner } from './shell-owner.ts';
+import { ShellOwner, type ShellMoving } from './shell-owner.ts';
 
 const KEYS = ['alice', 'bob', 'carol', 'dave'];
+/** Where keys move, in ranges: enough that most ranges have one. */
+const KEYS_THAT_MOVE = [...KEYS, 'erin', 'frank', 'grace', 'heidi', 'ivan', 'judy'];
 
 export class ShellsChaos {
   readonly pool: PoolWorld;
@@ -21,10 +28,15 @@ export class ShellsChaos {
   readonly #lateMs: number;
   #failure: { readonly error: unknown } | undefined;
   #isOver = false;
+  /** Where keys belong, if they move. */
+  readonly #wishes: Wishes | undefined;
+  readonly #moving: ShellMoving | undefined;
 
   constructor(seed: number, trace: boolean) {
     const dice = new Random(seed).fork('shells');
     this.#dice = dice;
+    const moves = new Random(seed).fork('shells, moves');
+    this.#wishes = moves.chance(0.6) ? new Wishes(12) : undefined;
     this.#leaseMs = dice.between(1_500, 4_000);
     this.#lateMs = dice.pick([0, 2, 20]);
     const { durations, rate } = drawDurations(dice, this.#leaseMs, { leaderLeaseShare: 0.5 });
@@ -32,6 +44,7 @@ export class ShellsChaos {
     this.pool = new PoolWorld({
       ...{ seed, trace, durations, managers: 1, checked: false, isFirstStart: () => true },
       policy: consistentHashing({ virtualNodes: dice.pick([1, 2, 4]) }),
+      ...{ movesPolicy: this.#wishes, quietAfterMs: 0.1 * this.#leaseMs },
       leaderKeyMs: durations.leaderLeaseMs,
       links: {
         lossChance: isLossy ? dice.between(0, 0.2) : 0,
@@ -41,14 +54,46 @@ export class ShellsChaos {
       rateSpread: rate,
       lateMs: this.#lateMs,
     });
-    this.#ledger = new Ledger(this.pool.world);
+    this.#ledger = new Ledger(this.pool.world, this.#wishes !== undefined);
+    this.#moving = this.#wishes && this.#drawMoving(moves);
     this.pool.world.afterEach(() => {
       if (this.#failure !== undefined) throw this.#failure.error;
     });
   }
 
+  #drawMoving(moves: Random): ShellMoving {
+    const { world, log } = this.pool;
+    world.count('worlds with moves');
+    const rules = resolveMoves({
+      ...{ stopTimeoutMs: moves.pick([30, 100, 400]), ackTimeoutMs: moves.pick([60, 250]) },
+      drainTimeoutMs: this.#leaseMs,
+    });
+    if (rules === undefined) throw new Error('moves are on');
+    const items = new ItemsLedger(
+      world,
+      KEYS_THAT_MOVE.map((key) => keyHash(key)),
+    );
+    log.onCommit = (batch) => items.committed(batch);
+    return { lines: new SimulatedLines({ world, delayMs: moves.between(0.5, 20) }), rules, items };
+  }
+
+  /** Keys belong elsewhere; owners drain; connections between owners break. */
+  #move(wishes: Wishes, { lines }: ShellMoving): void {
+    this.#every(0.2, () => {
+      wishes.epoch += 1;
+    });
+    this.#every(0.8, () => {
+      lines.cut();
+    });
+    this.#every(1.2, () => {
+      this.pool.world.count('drains');
+      this.#some()?.drain(this.#leases(0.05, 1), this.#dice.pick(['lose', 'stay']));
+    });
+  }
+
   async run(): Promise<void> {
     const { pool } = this;
+    if (this.#wishes !== undefined && this.#moving !== undefined) this.#move(this.#wishes, this.#moving);
     pool.start();
     for (let owners = this.#dice.integer(2, 4); owners > 0; owners -= 1) this.#addOwner();
     this.#every(1.5, () => this.#addOwner());
@@ -60,12 +105,17 @@ export class ShellsChaos {
     this.#every(3, () => this.#restartManager());
     await this.#play(this.#leases(8, 12));
     this.#isOver = true;
+    if (this.#wishes !== undefined) this.#wishes.epoch = 0;
     pool.heal();
     for (const { process } of this.#owners) process.resume();
     this.#addOwner();
     await this.#play(pool.settleMs + this.#leaseMs);
     this.#settled();
     pool.world.count('events', pool.world.events);
+  }
+
+  get #keys(): readonly string[] {
+    return this.#moving === undefined ? KEYS : KEYS_THAT_MOVE;
   }
 
   #settled(): void {
@@ -75,7 +125,7 @@ export class ShellsChaos {
       if (since !== undefined && world.trueMs - since > 2 * this.#leaseMs)
         throw world.broken('answered', `${owner.process.name} waits for a call since ${since.toFixed(0)}`);
     }
-    for (const key of KEYS) {
+    for (const key of this.#keys) {
       const serving = this.#owners.filter((owner) => owner.serves(key)).map(({ process }) => process.name);
       if (serving.length !== 1)
         throw world.broken('answered', `${key} is served by ${serving.join(' and ') || 'nobody'}`);
@@ -87,12 +137,13 @@ export class ShellsChaos {
     const owner = new ShellOwner(this.pool.dependencies, {
       ...{ name: `server-${this.#owners.length + 1}`, clock: this.pool.clock(), lateMs: this.#lateMs },
       ...{
-        keys: KEYS,
+        keys: this.#keys,
         ledger: this.#ledger,
         workMs: this.#leases(0.05, 0.6),
         idleMs: this.#leases(0.02, 0.2),
       },
       upcallMs: this.#leases(0, 0.2),
+      moving: this.#moving,
       failed: (error) => (this.#failure ??= { error }),
     });
     this.#owners.push(owner);

@@ -59,6 +59,9 @@ export interface SoftWorldOptions {
   /** Whether the wall clocks of Managers are slewed and stepped, within the skew. @default false */
   readonly clocksWander?: boolean | undefined;
   readonly virtualNodes?: number | undefined;
+  /** Where keys belong, and after which silence, in a pool whose keys move. */
+  readonly movesPolicy?: Policy | undefined;
+  readonly quietAfterMs?: number | undefined;
 }
 
 /** How one Manager is started, until somebody says otherwise. */
@@ -132,7 +135,7 @@ export class SoftWorld implements FatedWorld {
       ...{ world: this.world, network: this.network, observer: this.checker },
       ...{ durations: this.durations, managers: NAMES, channels: new Channels() },
     };
-    this.#nodes = NAMES.map((name) => this.#manager(name, options.clocksWander === true));
+    this.#nodes = NAMES.map((name) => this.#manager(name, options));
     this.operator = new GroupOperator(this, this.#nodes, options.managers ?? 3);
     this.supervisor = new SupervisorNode(this.#around, {
       ...{ name: 'supervisor', clock: this.#clock(), lateMs: 0 },
@@ -264,7 +267,10 @@ export class SoftWorld implements FatedWorld {
     return this.#startedWith.get(name) ?? { durations, takeoverMs, pools: undefined };
   }
 
-  #manager(name: string, wanders: boolean): ManagerNode {
+  #manager(
+    name: string,
+    { clocksWander: wanders, movesPolicy, quietAfterMs }: SoftWorldOptions,
+  ): ManagerNode {
     const { policy } = this;
     const startOf = (): StartedWith => this.#startOf(name);
     const node = new ManagerNode(this.#around, {
@@ -278,7 +284,14 @@ export class SoftWorld implements FatedWorld {
         return startOf().durations;
       },
       settings: {
-        ...{ policy, maxSpansPerBatch: 4_096, compactEveryBatches: 64, isLogShared: true },
+        ...{
+          policy,
+          movesPolicy,
+          quietAfterMs,
+          maxSpansPerBatch: 4_096,
+          compactEveryBatches: 64,
+          isLogShared: true,
+        },
         get pools() {
           return startOf().pools;
         },
@@ -288,7 +301,7 @@ export class SoftWorld implements FatedWorld {
       },
       openLog: (runtime) => this.#watched(new SoftLog(this.#elect(name, runtime))),
     });
-    if (!wanders) return node;
+    if (wanders !== true) return node;
     const { world } = this;
     const kept: Timekept = {
       ...{ process: node.process, stoppedUntilMs: 0 },

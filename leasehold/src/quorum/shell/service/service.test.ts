@@ -5,6 +5,7 @@ import { TestCell } from '../testing/cells.ts';
 import { CLIENT_METRICS } from './client-service.ts';
 import { METRICS } from './service.ts';
 import { serveStatus } from '../../../node/service/serve-status.ts';
+import { complaintsAbout } from '../../../node/testing/exposition.ts';
 
 const ask = async (url: string): Promise<{ status: number; text: string }> => {
   const answer = await fetch(url);
@@ -21,9 +22,9 @@ describe('the port of a replica', () => {
       handles: [{ module: 'quorum', name: 'a', role: 'leader', leader: 'a', keys: 1, isReady: true }],
     });
     expect((await ask(`${server.url}/readyz`)).status).toBe(200);
-    expect((await ask(`${server.url}/metrics`)).text).toMatch(
-      /^leasehold_quorum_role\{cell="[^"]+",role="leader"\} 1$/m,
-    );
+    const metrics = (await ask(`${server.url}/metrics`)).text;
+    expect(complaintsAbout(metrics)).toEqual([]);
+    expect(metrics).toMatch(/^leasehold_quorum_role\{cell="[^"]+",role="leader"\} 1$/m);
   });
 
   it('says why a replica is not ready', async () => {

@@ -160,6 +160,40 @@ describe('a server of a group', () => {
     expect(Array.from({ length: 40 }, take).filter((isAllowed) => isAllowed)).toHaveLength(10);
   });
 
+  it('remembers a small cut beside a later one to more, and forgets a cut once a later one is to as much or less', () => {
+    const scene = new Scene();
+    const shares = (): unknown => scene.right(mine)?.cuts.map(({ share }) => share);
+    scene.view('acts', 'abcd');
+    scene.right(mine);
+    scene.right(mine, 10_000);
+    scene.view('continues', 'abc', 'a', ['abcd']);
+    scene.standing('acts');
+    expect(scene.right(mine, 100)).toMatchObject({ share: 0.75, cuts: [{ share: 0.25 }] });
+    // From 3/4 to 1/2: the bucket is still no larger than what a quarter has gained since.
+    scene.view('continues', 'abc', 'ab', ['abc']);
+    expect(shares()).toEqual([0.25, 0.5, 0.75]);
+    scene.view('continues', 'ab', 'a', ['abc']);
+    expect(shares()).toEqual([0.25, 0.5]);
+  });
+
+  it('gains no tokens by a later cut to more', () => {
+    const scene = new Scene();
+    const rate = resolveRate({ limit: 40, per: 3_600_000, burst: 40 });
+    const limiter = new Sharer(scene.directory).add({
+      ...{ name: 'api', rate, whenLost: 'full', whenCutOff: { kind: 'closed' } },
+      ...{ askTimeoutMs: 80, maxKeys: 10, whenFull: 'deny' },
+    });
+    const take = (): boolean => limiter.decide(mine, 1, rate, instant(scene.ms))?.allowed === true;
+    scene.view('acts', 'abcd');
+    scene.right(mine);
+    scene.right(mine, 10_000);
+    scene.view('continues', 'abc', 'a', ['abcd']);
+    scene.standing('acts');
+    scene.right(mine, 100);
+    scene.view('continues', 'abc', 'ab', ['abc']);
+    expect(Array.from({ length: 40 }, take).filter((isAllowed) => isAllowed)).toHaveLength(10);
+  });
+
   it('begins anew with a key that it last minted before the views of its chain', () => {
     const scene = new Scene();
     scene.view('acts', 'abcd');

@@ -36,7 +36,7 @@ const NAMES: OptionNames<HttpLimitOptions<unknown>> = { key: true, options: true
 export interface HttpDenial {
   readonly status: 400 | 429 | 503;
   readonly body: {
-    readonly error: 'INVALID_REQUEST' | 'RATE_LIMITED' | 'LIMIT_CUT_OFF' | 'LIMITS_CLOSED';
+    readonly error: 'INVALID_REQUEST' | 'RATE_LIMITED' | 'LIMIT_CUT_OFF' | 'CLOSED';
     readonly message: string;
     readonly retryAfterMs?: number;
   };
@@ -105,7 +105,7 @@ function denialBody({ denied, retryAfterMs, burst }: RateLimitResult): HttpDenia
   }
   if (denied === 'closed') {
     const message = 'the limit cannot be checked: this process has closed its shared limits';
-    return { error: 'LIMITS_CLOSED', message };
+    return { error: 'CLOSED', message };
   }
   const waitMs = Math.ceil(retryAfterMs);
   if (denied === 'cut-off') {

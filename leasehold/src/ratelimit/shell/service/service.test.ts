@@ -9,6 +9,7 @@ import { ratelimit } from '../ratelimit.ts';
 import { requestLimit } from '../http/limit-request.ts';
 import { METRICS } from './service.ts';
 import { serveStatus } from '../../../node/service/serve-status.ts';
+import { complaintsAbout } from '../../../node/testing/exposition.ts';
 
 /** A process that holds the keys of one limiter for ever, and cannot find the owners of the others. */
 const limitsOf = (
@@ -55,6 +56,7 @@ describe('the port of a process that shares limits', () => {
       'no key was given',
     );
     const metrics = await (await fetch(`${server.url}/metrics`)).text();
+    expect(complaintsAbout(metrics)).toEqual([]);
     expect(metrics).toContain(
       'leasehold_ratelimit_decisions_total{pool="ratelimit",limiter="api",result="allowed",by="owner"} 2',
     );
@@ -110,7 +112,7 @@ describe('the port of a process that shares limits', () => {
       key: () => 'ann',
     });
     expect(await decide({})).toMatchObject({
-      denial: { status: 503, body: { error: 'LIMITS_CLOSED' } },
+      denial: { status: 503, body: { error: 'CLOSED' } },
     });
   });
 

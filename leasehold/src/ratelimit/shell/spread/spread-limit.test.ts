@@ -11,6 +11,7 @@ import type { Limiter } from '../limiter.ts';
 import { ratelimit } from '../ratelimit.ts';
 import { groupTotals } from './group-totals.ts';
 import { METRICS } from './metrics.ts';
+import { complaintsAbout } from '../../../node/testing/exposition.ts';
 
 const LONG_MS = 60_000;
 /** Long enough that views last on a busy machine. */
@@ -99,6 +100,7 @@ describe('a spread limit over real sockets', { timeout: LONG_MS }, () => {
     limit(group, { name: 'other' });
     await using server = await serveStatus(group, { listen: '127.0.0.1:0' });
     const text = await (await fetch(`${server.url}/metrics`)).text();
+    expect(complaintsAbout(text)).toEqual([]);
     expect(text.match(/# TYPE leasehold_ratelimit_spread_credits gauge/g)).toHaveLength(1);
     expect(text).toContain('leasehold_ratelimit_spread_credits{group="default",limiter="api"} 1');
     expect(text).toContain('leasehold_ratelimit_spread_credits{group="default",limiter="other"} 1');

@@ -1,9 +1,7 @@
 /**
- * What Prometheus would have against a text of metrics: the syntax of the exposition format, and the rules of naming that
+ * For tests only: what Prometheus would have against a text of metrics: the syntax of the exposition format, and the rules of naming that
  * `promtool check metrics` knows. Written after the format's own description and without the code that makes the text, so one mistake cannot be
- * in both.
- *
- * `promtool` itself is used beside this reader where it is installed. Its package brings 330 MB, too much to ask of everybody.
+ * in both. In place of `promtool`, whose package brings 330 MB.
  */
 
 interface Family {

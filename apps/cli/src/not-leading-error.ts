@@ -8,9 +8,9 @@ export interface LeaderTold {
 }
 
 /** The Manager that was asked does not lead, and has nothing from the one that does. Ask that one. */
-export class StandsByError extends SingleError {
-  override readonly name = 'StandsByError';
-  readonly code = 'STANDS_BY';
+export class NotLeadingError extends SingleError {
+  override readonly name = 'NotLeadingError';
+  readonly code = 'NOT_LEADING';
   readonly retryable = true;
   /** For programs: the leader, as far as known. */
   readonly facts: Readonly<Record<string, unknown>>;
