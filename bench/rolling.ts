@@ -57,11 +57,7 @@ class Fleet implements AsyncDisposable {
   static async open(workshop: Workshop, moves: boolean): Promise<Fleet> {
     const fleet = new Fleet(workshop, moves);
     const config: ManagerConfig = { directory: workshop.folder(`manager-${moves}`) };
-    const manager = workshop.start(
-      'the Manager',
-      await workshop.bundle('processes/manager-process'),
-      config,
-    );
+    const manager = workshop.start('the Manager', await workshop.bundle('processes/manager-process'), config);
     fleet.#managers = [String((await manager.heard('ready'))['address'])];
     fleet.#bundles = {
       owner: await workshop.bundle('rolling/owner-process'),
@@ -101,7 +97,13 @@ class Fleet implements AsyncDisposable {
     await caller.ask('quiet');
     const account = await caller.ask<Account>('account');
     const seconds = (nowMs() - startedMs) / 1_000;
-    return { ...account, movesPerKey: moves, mostMovesInARestart: most, itemsLeft: await this.#size(), seconds };
+    return {
+      ...account,
+      movesPerKey: moves,
+      mostMovesInARestart: most,
+      itemsLeft: await this.#size(),
+      seconds,
+    };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -238,7 +240,8 @@ async function run(report: Report, tools: BenchTools): Promise<BenchResult> {
     const how = atATime === 1 ? 'one at a time' : `${atATime} at a time`;
     const ours = await rollOuts(workshop, true, atATime, report);
     const beside = await rollOuts(workshop, false, atATime, report);
-    for (const [kind, errors] of Object.entries(ours.errors)) report(`${how}, with moves: ${errors} × ${kind}`);
+    for (const [kind, errors] of Object.entries(ours.errors))
+      report(`${how}, with moves: ${errors} × ${kind}`);
     figures.push(...figuresOf(how, ours, beside, goal));
     seconds.push(`${how} ${ours.seconds.toFixed(0)} s, without moves ${beside.seconds.toFixed(0)} s`);
   }
