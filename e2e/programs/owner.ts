@@ -24,6 +24,7 @@ interface Request {
   readonly keys: readonly string[];
   readonly busyMs?: number;
   readonly waitMs?: number;
+  readonly text: string;
 }
 
 const { join, keys, register: path, writeEveryMs, clocks, leaveOn = [] } = told<Config>();
@@ -37,6 +38,8 @@ try {
     onLost: (ranges) => say('lost', { keys: keys.filter((key) => ranges.has(key)) }),
   });
   const { incarnation } = owner;
+  /** State that moves with its keys, where `moves` is on. */
+  const notes = owner.leasedMap<string>('notes');
   const handles = new Map<string, HeldKey>();
 
   const write = (key: string, number: number) =>
@@ -79,6 +82,19 @@ try {
         if (waitMs !== undefined) await new Promise((resolve) => setTimeout(resolve, waitMs));
         return { number };
       }),
+    note: async ({ key, text }: Request) =>
+      owner.guard(key, (held) => {
+        notes.set(held, text);
+        return { number: held.number };
+      }),
+    /** The notes of these keys, within `guard`; null for a key without a note. */
+    notes: async ({ keys: asked }: Request) => {
+      const read = (key: string): Promise<string | null> =>
+        owner.guard(key, (held) => notes.get(held) ?? null);
+      return { notes: await Promise.all(asked.map(read)) };
+    },
+    /** How many moves are under way here. */
+    moving: () => ({ moving: owner.status().moving }),
     clocks: () => ({ wallMs: Date.now(), clockMs: nowMs(), sinceStartMs: performance.now() }),
     leave: async () => {
       await owner.close();
@@ -89,7 +105,8 @@ try {
   for (const signal of leaveOn) {
     process.once(signal, async () => {
       say('signal', { signal });
-      await owner.close();
+      // With `moves`, this hands the keys over first.
+      await owner[Symbol.asyncDispose]();
       say('left');
       process.exit(0);
     });
