@@ -12,7 +12,7 @@ import type { Runtime } from '../../../runtime/runtime.ts';
 import type { SuspensionGuard } from '../../../runtime/suspension.ts';
 import { earliest, type Instant } from '../../../runtime/time.ts';
 import type { NumberedSpan } from '../../core/messages.ts';
-import type { Phase, Piece } from '../../core/owner/holdings.ts';
+import type { Phase, Piece } from '../../core/owner/piece.ts';
 import type { Owner, OwnerEffect } from '../../core/owner/owner.ts';
 import type { Leases } from '../state/leased-map.ts';
 import type { KeyHolder } from './held-keys.ts';
