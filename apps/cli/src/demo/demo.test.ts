@@ -76,6 +76,34 @@ describe('the demo', { timeout: TIMEOUT_MS }, () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
+  it('replaces an owner that is told to end, as a deploy does: no user is lost, and the next process gets a part again', async () => {
+    await using playing = await demo();
+    const running = await playing.json<Line>(
+      'all users connected',
+      ({ kind, users, owners }) =>
+        kind === 'state' &&
+        users.connected === users.expected &&
+        owners.every(({ users: kept }) => kept !== null && kept > 0),
+    );
+    const [replaced] = running.owners;
+    process.kill(replaced?.pid ?? 0, 'SIGTERM');
+    await playing.json<Line>(
+      'the others having taken over',
+      ({ kind, owners }) =>
+        kind === 'state' && owners[0]?.isRunning === false && owners[0].sharePercent === 0,
+    );
+    const returned = await playing.json<Line>(
+      'its return, with users',
+      ({ kind, owners }) =>
+        kind === 'state' && owners[0]?.pid !== replaced?.pid && (owners[0]?.users ?? 0) > 0,
+    );
+    expect(returned).toMatchObject({ lost: running.lost, republished: running.republished });
+    expect(await playing.stop('SIGINT')).toBe(0);
+    expectAnswers(statesOf(playing).at(-1));
+    await expectNothingLeft(playing);
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
   it('survives the death of an owner: others take over, and users are published again', async () => {
     await using playing = await demo();
     const running = await playing.json<Line>(

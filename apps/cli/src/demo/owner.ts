@@ -3,6 +3,8 @@
  *
  * A status is kept together with the lease number of the write (`leasedMap`). A status counts for as long as no other
  * owner can have had the key since; an older status may have been changed elsewhere meanwhile, and is forgotten.
+ *
+ * The map has a name, so statuses move with their keys: an owner that is told to end hands them over first.
  */
 
 import {
@@ -31,7 +33,7 @@ export class PresenceKeeper {
 
   serveFor(owner: PoolOwner): void {
     this.#owner = owner;
-    this.#kept = owner.leasedMap();
+    this.#kept = owner.leasedMap('presence');
   }
 
   async answer(method: string, user: string, body: unknown): Promise<Answer> {
@@ -74,6 +76,9 @@ function write(
   return { status: 204 };
 }
 
+/** Less than the demo gives an owner to end. */
+const DRAIN_MS = 3_000;
+
 export interface OwnerPlayer {
   readonly name: string;
   readonly managers?: readonly string[] | undefined;
@@ -97,6 +102,7 @@ export async function runOwner(
     const owner = await joinPool({
       tls: false,
       ...{ managers, pool: POOL, name, url: server.url, load: requestsPerSecond },
+      moves: { drainTimeoutMs: DRAIN_MS },
       logger: createLogger(context, { level: 'warn' }),
     });
     keeper.serveFor(owner);
@@ -108,7 +114,7 @@ export async function runOwner(
         misdirected: keeper.misdirected,
         users: keeper.users,
       }),
-      end: () => owner.close(),
+      end: () => owner[Symbol.asyncDispose](),
     });
   } finally {
     await server.close();

@@ -30,7 +30,7 @@ export async function play(url: string, options: PlayOptions): Promise<void> {
   if (input !== undefined) tell({ kind: 'ready', pid: process.pid, url });
   else {
     process.stdout.write(
-      `Joined, and answers at ${url}. Ctrl-C here: it gives its keys back and ends. \`kill -9 ${process.pid}\` in another terminal: it dies with them, and others take them over.\n`,
+      `Joined, and answers at ${url}. Ctrl-C here: it hands its keys over, with what it keeps, and ends. \`kill -9 ${process.pid}\` in another terminal: it dies with them, and others take them over.\n`,
     );
   }
   await aborted(AbortSignal.any([signal, ...(input ? [input.signal] : [])]));

@@ -8,9 +8,11 @@
  * Several Managers (`--managers 3`) keep their log among themselves; the demo asks the one that leads.
  *
  * A Manager of several, an owner or a front end that dies is started again after some seconds, under the same name: long
- * enough to see that the others have taken over.
+ * enough to see that the others have taken over. An owner that comes back gets its part of the keys when nobody has come or gone for some
+ * seconds, with what the others kept for them.
  */
 
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import { LeaseholdError } from 'leasehold/manager';
@@ -69,6 +71,7 @@ interface ManagerPlace {
 }
 
 const RESTART_AFTER_MS = 5_000;
+const QUIET_AFTER_MS = 10_000;
 const START_WITHIN_MS = 30_000;
 const ASK_EVERY_MS = 1_000;
 const SETTLING_ASK_EVERY_MS = 100;
@@ -153,6 +156,7 @@ export class Scene implements AsyncDisposable {
         '--data',
         directory,
         ...listen,
+        ...this.#configured(),
         '--first-start',
         '--json',
         '--until-input-ends',
@@ -164,6 +168,13 @@ export class Scene implements AsyncDisposable {
       onComplaint: (line) => this.#complaint('the Manager', line),
       onGone: (how) => this.#fail(`the Manager ended (${how})`),
     });
+  }
+
+  /** Keys are evened out sooner than by default, while somebody looks. */
+  #configured(): readonly string[] {
+    const file = join(this.options.directory, 'pools.json');
+    writeFileSync(file, JSON.stringify({ defaults: { quietAfterMs: QUIET_AFTER_MS } }));
+    return ['--config', file];
   }
 
   /** One of several, with a replica in its process. */
@@ -179,7 +190,7 @@ export class Scene implements AsyncDisposable {
       name: manager.name,
       ...selfCommand([
         ...['manager', 'start', '--store', 'quorum', '--name', manager.name, '--peers', peers.join(',')],
-        ...['--data', join(directory, manager.name), ...listen],
+        ...['--data', join(directory, manager.name), ...listen, ...this.#configured()],
         ...['--first-start', '--json', '--until-input-ends'],
       ]),
       onLine: (line) => {

@@ -44,7 +44,10 @@ export function suggestions(state: DemoState, calling: Calling): readonly string
     [`${http}/`, 'a page: ring, owners, events'],
   ];
   if (victim !== undefined) {
-    lines.unshift([`kill -9 ${victim.pid}`, `${victim.name} dies, others take over`]);
+    lines.unshift(
+      [`kill ${victim.pid}`, `a deploy: ${victim.name} ends, nothing is lost`],
+      [`kill -9 ${victim.pid}`, `${victim.name} dies, others take over`],
+    );
   }
   const leading = state.managers.find(({ pid }) => pid === state.manager.pid);
   if (leading !== undefined)
@@ -182,6 +185,7 @@ export function picture(
   const layouts = [
     [...fixed, '', ...lately, '', ...toTry],
     [...fixed, '', ...fewer, '', ...toTry],
+    [...fixed.filter((line) => line !== ''), '', ...fewer, '', ...toTry],
     [...fixed, '', ...lately],
     [...fixed, '', ...fewer],
   ];
