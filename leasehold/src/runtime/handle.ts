@@ -42,6 +42,13 @@ export interface TokenFile {
  */
 export type Tls = string | readonly string[] | TokenFile | TlsFiles | false;
 
+/** How a function that listens or dials was told to protect that. */
+export interface TlsOptions {
+  readonly tls?: Tls | undefined;
+  readonly insecure?: boolean | undefined;
+  readonly logger: Logger;
+}
+
 /** How a handle is begun, whatever its module. */
 export interface BeginOptions extends CallOptions {
   /** @default the token of the environment; without one plain TCP */

@@ -20,7 +20,7 @@ import {
   RefusedError,
   withoutTokens,
 } from '../../runtime/errors.ts';
-import type { Tls, TlsFiles, TokenFile } from '../../runtime/handle.ts';
+import type { Tls, TlsFiles, TlsOptions, TokenFile } from '../../runtime/handle.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import * as is from '../../runtime/option-kinds.ts';
 import { checkOptionNames } from '../../runtime/option-names.ts';
@@ -34,13 +34,6 @@ import { type SecureSockets, socketsOfFiles, socketsOfTokens } from '../tcp/secu
 
 export const TOKEN_FILE_VARIABLE = 'LEASEHOLD_TOKEN_FILE';
 export const TOKEN_VARIABLE = 'LEASEHOLD_TOKEN';
-
-/** The options, as a function was given them. */
-export interface TlsOptions {
-  readonly tls?: Tls | undefined;
-  readonly insecure?: boolean | undefined;
-  readonly logger: Logger;
-}
 
 /**
  * Encrypted sockets for the given tokens or files, or for the token of the environment; undefined for plain ones.

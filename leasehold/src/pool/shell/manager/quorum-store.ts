@@ -27,7 +27,8 @@ import {
   startReplicaOn,
   type StartReplicaOptions,
 } from '../../../quorum/shell/start-replica.ts';
-import { type TlsOptions, tlsOfStore } from '../../../node/mesh/tls-option.ts';
+import { tlsOfStore } from '../../../node/mesh/tls-option.ts';
+import type { TlsOptions } from '../../../runtime/handle.ts';
 import { AsyncDisposableStack } from '../../../runtime/async-disposable-stack.ts';
 import { brokenRule, invalidOption } from '../../../runtime/errors.ts';
 import { checkOptionNames, type OptionNames } from '../../../runtime/option-names.ts';

@@ -13,7 +13,7 @@ import { RecencyMark } from './recency-mark.ts';
 import { randomId } from '../../../node/id.ts';
 import { type LockedDirectory, openLockedDirectory } from '../../../node/process/locked-directory.ts';
 import { openDirectory, wholePath } from '../../../node/storage.ts';
-import type { TlsOptions } from '../../../node/mesh/tls-option.ts';
+import type { TlsOptions } from '../../../runtime/handle.ts';
 import { invalidOption } from '../../../runtime/errors.ts';
 import { ETCD_OPTIONS, ETCD_STORE_OPTIONS, type EtcdStore, etcdOf } from './etcd-options.ts';
 import { openEtcdStore } from './etcd-store.ts';
