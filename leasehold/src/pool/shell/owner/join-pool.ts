@@ -33,12 +33,12 @@ import {
   resolveOptions,
   LOGGER_WORDS,
 } from '../../../runtime/option-table.ts';
-import { openMoveCarrier } from '../moves/open-move-carrier.ts';
 import type { DepartUpcall } from '../moves/moving-keys.ts';
 import { checkPairs, type MovesOptions, resolveMoves } from '../moves/moves-options.ts';
+import type { KeyCarrier } from '../moves/key-carrier.ts';
+import type { MoveCarrierOptions } from '../moves/open-move-carrier.ts';
 import { secureMoves } from '../moves/secure-moves.ts';
 import { placeOfMoves } from '../moves/place-of-moves.ts';
-import { structuredCodec } from '../state/structured-codec.ts';
 import { PoolOwner } from './pool-owner.ts';
 import { LOCK_WAIT_MS } from '../supervision/locked-proof.ts';
 import { proveDeath } from '../supervision/prove-death.ts';
@@ -156,6 +156,15 @@ export const JOIN_POOL_OPTIONS: OptionTable<JoinPoolOptions, 'insecure' | 'timeo
   logger: or(warnings, is.logger, LOGGER_WORDS),
 };
 
+/** What carries state is much code, so it is loaded by owners that move keys alone. */
+async function loadMoveCarrier(options: Omit<MoveCarrierOptions, 'defaultCodec'>): Promise<KeyCarrier> {
+  const [{ openMoveCarrier }, { structuredCodec }] = await Promise.all([
+    import('../moves/open-move-carrier.ts'),
+    import('../state/structured-codec.ts'),
+  ]);
+  return await openMoveCarrier({ ...options, defaultCodec: structuredCodec });
+}
+
 /**
  * Resolves when the Manager has admitted this owner; keys follow.
  *
@@ -204,9 +213,8 @@ export async function joinPool(options: JoinPoolOptions): Promise<PoolOwner> {
     rules &&
     place &&
     opening.use(
-      await openMoveCarrier({
-        ...{ pool, signer, ...place, secure: secureMoves(pool, secure) },
-        ...{ runtime, logger, defaultCodec: structuredCodec },
+      await loadMoveCarrier({
+        ...{ pool, signer, ...place, secure: secureMoves(pool, secure), runtime, logger },
         ...{ bytesPerSecond: rules.bytesPerSecond, stallTimeoutMs: rules.stallTimeoutMs },
         say: (input) => owner?.hearMove(input),
       }),
