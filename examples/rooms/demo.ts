@@ -9,7 +9,7 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import process from 'node:process';
-import { silent, startManager } from 'leasehold';
+import { connectLookup, silent, startManager } from 'leasehold';
 import { AsyncDisposableStack } from '../../leasehold/src/runtime/async-disposable-stack.ts';
 import { supervise } from 'leasehold/supervisor';
 import { freePort } from '../free-port.ts';
@@ -67,6 +67,17 @@ class Server implements AsyncDisposable {
   }
 }
 
+/** While servers join they take rooms from each other, with a loss of what was said there. Resolves when all of them have rooms, and all rooms have a server. */
+async function shared(manager: string, signal: AbortSignal): Promise<void> {
+  await using lookup = await connectLookup({ managers: [manager], pool: 'rooms', signal, logger: silent });
+  const rooms = Array.from({ length: 100 }, (_, index) => `room ${index}`);
+  for (;;) {
+    const names = rooms.map((room) => lookup.find(room)?.name);
+    if (!names.includes(undefined) && new Set(names).size === NAMES.length) return;
+    await pause(LOOK_MS, undefined, { signal });
+  }
+}
+
 /** Resolves when all that was said has been heard by both persons; nothing is left running. */
 export async function playRooms({ server, write, signal }: DemoOptions): Promise<Told> {
   const heard = new Map<string, Line[]>([
@@ -81,6 +92,7 @@ export async function playRooms({ server, write, signal }: DemoOptions): Promise
     servers.push(
       stack.use(new Server(server, { name, port: await freePort(), managers: [manager.address] })),
     );
+  await shared(manager.address, signal);
   let roomIsAt = '';
   const enter = (name: string, from: number): Person =>
     new Person({
