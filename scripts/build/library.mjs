@@ -16,6 +16,7 @@ import { existsSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync
 import { dirname, join, resolve } from 'node:path';
 import process from 'node:process';
 import { CommandError } from '../command.mjs';
+import { mergeChunks } from './merge-chunks.mjs';
 import { root, tools } from '../project.mjs';
 
 export const home = join(root, 'leasehold');
@@ -38,6 +39,10 @@ export async function buildLibrary() {
   buildTypes();
   await bundleEntries();
   dropUnusedImports();
+  await mergeChunks(
+    dist,
+    [...entries().map(([, target]) => target.default), INTERNAL].map((path) => join(home, path)),
+  );
 }
 
 async function bundleEntries() {
