@@ -47,6 +47,7 @@ class Fleet implements AsyncDisposable {
   readonly #owners = new Map<string, Program>();
   #bundles = { owner: '', supervisor: '' };
   #managers: readonly string[] = [];
+  #manager: Program | undefined;
   #caller: Program | undefined;
 
   private constructor(workshop: Workshop, moves: boolean) {
@@ -56,8 +57,9 @@ class Fleet implements AsyncDisposable {
 
   static async open(workshop: Workshop, moves: boolean): Promise<Fleet> {
     const fleet = new Fleet(workshop, moves);
-    const config: ManagerConfig = { directory: workshop.folder(`manager-${moves}`) };
+    const config: ManagerConfig = { directory: workshop.folder(`manager-${nowMs()}`) };
     const manager = workshop.start('the Manager', await workshop.bundle('processes/manager-process'), config);
+    fleet.#manager = manager;
     fleet.#managers = [String((await manager.heard('ready'))['address'])];
     fleet.#bundles = {
       owner: await workshop.bundle('rolling/owner-process'),
@@ -107,8 +109,9 @@ class Fleet implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const program of [...this.#owners.values(), ...(this.#caller ? [this.#caller] : [])]) program.kill();
-    await Promise.all([...this.#owners.values()].map(({ ended }) => ended));
+    const programs = [...this.#owners.values(), this.#caller, this.#manager].flatMap((each) => each ?? []);
+    for (const program of programs) program.kill();
+    await Promise.all(programs.map(({ ended }) => ended));
   }
 
   #launch(name: string): void {
