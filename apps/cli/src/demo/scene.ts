@@ -309,6 +309,7 @@ export class Scene implements AsyncDisposable {
   #report<Counts>(player: Player<Counts>, report: Report): void {
     if (report.kind === 'ready') {
       player.ready = report;
+      if (player.earlier.length > 0) this.#note(`${player.name} is up again, as process ${report.pid}`);
       if (this.load.child !== undefined && this.frontEnds.every(isReady)) {
         this.load.child.say(JSON.stringify(this.#frontEndUrls()));
       }

@@ -89,16 +89,34 @@ function recovery({ wrong, wrongNow, slowestRecoveryMs }: DemoState['reads']): s
  */
 class Newsreader {
   readonly #teller: EventTeller;
+  /** What moved since the last line that said so: a deploy moves dozens of ranges in a second. */
+  #moved = { ranges: 0, percent: 0 };
 
   constructor(colors: Colors) {
     this.#teller = new EventTeller(colors);
   }
 
-  /** Undefined if not worth a line. */
-  read(news: News): string | undefined {
-    if (news.kind === 'note') return news.text;
-    const text = this.#teller.text(news.event);
-    return news.isSettingUp && !SETTING_UP.has(news.event.kind) ? undefined : text;
+  /** None if not worth a line. */
+  read(news: News): readonly string[] {
+    if (news.kind === 'note') return [...this.#movedBefore(), news.text];
+    const { event } = news;
+    const text = this.#teller.text(event);
+    if (event.kind === 'pool.moved') {
+      this.#moved = {
+        ranges: this.#moved.ranges + event.spans,
+        percent: this.#moved.percent + event.sharePercent,
+      };
+      return [];
+    }
+    return news.isSettingUp && !SETTING_UP.has(event.kind) ? [] : [...this.#movedBefore(), text];
+  }
+
+  #movedBefore(): readonly string[] {
+    const { ranges, percent: share } = this.#moved;
+    this.#moved = { ranges: 0, percent: 0 };
+    return ranges === 0
+      ? []
+      : [`${percent(share)} of the keys moved with their state, in ${counted(ranges, 'range')}`];
   }
 }
 
@@ -118,8 +136,7 @@ export const plainScreen = (context: Context): Screen => {
   let shownAtUpMs: number | undefined;
   return {
     news: (news) => {
-      const text = reader.read(news);
-      if (text !== undefined) context.out.write(`${clockTime(news.atMs)} ${text}\n`);
+      for (const text of reader.read(news)) context.out.write(`${clockTime(news.atMs)} ${text}\n`);
     },
     draw: (state) => {
       if (shownAtUpMs === undefined) {
@@ -153,10 +170,8 @@ export function terminalScreen(context: Context): Screen {
   out.write(HIDE_CURSOR);
   return {
     news: (news) => {
-      const text = reader.read(news);
-      if (text === undefined) return;
-      shown.push(`${colors.dim(clockTime(news.atMs))}  ${text}`);
-      shown.splice(0, shown.length - NEWS_SHOWN);
+      for (const text of reader.read(news)) shown.push(`${colors.dim(clockTime(news.atMs))}  ${text}`);
+      shown.splice(0, Math.max(0, shown.length - NEWS_SHOWN));
     },
     draw: (state) => {
       // The cursor stands below, and lines that have scrolled away cannot be drawn over.

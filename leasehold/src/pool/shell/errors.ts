@@ -98,19 +98,23 @@ export const guardWithinGuard = (key: Key): InvalidArgumentError =>
     { module: 'pool', details: { key } },
   );
 
-/** A drain with `otherwise: 'stay'` came to its end before everything had moved. This owner serves on what is left. */
-export const notDrained = (progress: DrainProgress): UnavailableError => {
-  const { ranges, moved, waitsFor } = progress;
+/** What a drain lacked when it came to its end, for a sentence. */
+export function whatDrainLacks({ waitsFor }: Pick<DrainProgress, 'waitsFor'>): string {
   const missing = {
     manager: ': no Manager was heard; is one running, and can it be reached?',
     target:
       ': no other owner could take them; start one with moves that has the same names of state, and that is neither draining nor cordoned',
     work: ': guarded work on them has not ended',
   };
-  const why = waitsFor === undefined ? '' : missing[waitsFor];
+  return waitsFor === undefined ? '' : missing[waitsFor];
+}
+
+/** A drain with `otherwise: 'stay'` came to its end before everything had moved. This owner serves on what is left. */
+export const notDrained = (progress: DrainProgress): UnavailableError => {
+  const { ranges, moved } = progress;
   return new UnavailableError(
     'NOT_DRAINED',
-    `${ranges - moved} of ${ranges} ranges have not moved in time${why}. This owner serves them on: drain again, or close it, which loses them`,
+    `${ranges - moved} of ${ranges} ranges have not moved in time${whatDrainLacks(progress)}. This owner serves them on: drain again, or close it, which loses what cannot move`,
     { module: 'pool', details: { progress } },
   );
 };

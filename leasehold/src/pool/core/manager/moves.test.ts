@@ -33,6 +33,31 @@ describe('the first drain of a pool', () => {
     `));
 });
 
+describe('a pool of one owner that moves keys', () => {
+  it('begins to move keys when it was quiet, so the next owner to come takes nothing by a recall', () =>
+    plays(
+      `
+      0     log 1 0 join:a grant:a:0-16
+      10000 elected 1 2000000
+            > append 2 term 1
+      10010 appended
+      10020 report a 1? 0-16#1 moves
+            > a: update ack=1 0-16#1
+      10030 report a 2 heard 0-16#1 moves
+      11100 wake
+            > append 3 term 1 moves
+      11110 appended
+      11120 report b 1? moves
+            > b: update ack=1 candidate
+      11130 report b 2? heard moves
+            > append 4 term 1 join:b
+      11140 appended
+            > b: update ack=2 expect m1.1.1:14-16#1<a
+    `,
+      { quietAfterMs: 1_000 },
+    ));
+});
+
 describe('a drain of more keys than are under way at a time', () => {
   /** `a` has three rows that are not neighbours, and drains. */
   const THREE_ROWS = `

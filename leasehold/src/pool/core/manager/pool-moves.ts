@@ -3,7 +3,8 @@
  *
  * **A pool moves keys from a record on**, `moves`, which is written once. A Manager of an older version cannot read the record, so it stops,
  * and does not take a move for a grant of empty keys. The record also makes placement sticky. So it is written when there is
- * something to gain: two members can hand keys over, and one of them drains or has an order of an operator, or nobody has come or gone for a while. A pool that starts up is
+ * something to gain: two members can hand keys over, and one of them drains or has an order of an operator, or nobody has come or gone for a while; then one member that is alone suffices, so that
+ * the next one to come costs no state. A pool that starts up is
  * placed by its ordinary policy, and is even at once.
  *
  * **Keys that need not move** do so only in a quiet pool, so that an owner that comes gets its part: nobody has come or gone for a while, nobody hands all
@@ -188,7 +189,9 @@ export class PoolMoves {
       movers += 1;
       isAskedFor ||= member.order !== undefined || isToBeEmpty(member, report);
     }
-    return movers >= 2 && (isAskedFor || this.#isQuiet(pool, now));
+    // An owner that is alone has what it gained while the pool was quiet: the next owner to come takes nothing by a recall.
+    const isAlone = movers === 1 && table.members.size === 1;
+    return (movers >= 2 && isAskedFor) || ((movers >= 2 || isAlone) && this.#isQuiet(pool, now));
   }
 
   #isQuiet(pool: string, now: Instant): boolean {

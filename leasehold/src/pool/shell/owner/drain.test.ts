@@ -162,23 +162,17 @@ describe('a drain', () => {
     await settled;
   });
 
-  it('is what disposing does, bounded by its time', async () => {
+  it.each([
+    ['disposing', (owner: AsyncDisposable) => owner[Symbol.asyncDispose]()],
+    ['closing', (owner: { close(): Promise<void> }) => owner.close()],
+  ] as const)('is what %s does, bounded by its time', async (_, end) => {
     const bench = movingOwner({}, { drainTimeoutMs: 4_000 });
-    const disposed = bench.owner[Symbol.asyncDispose]();
+    const disposed = end(bench.owner);
     await turn();
     expect(bench.report()).toMatchObject({ intent: 'draining', leaving: false });
     await moveAll(bench);
     await disposed;
     expect(bench.closed).toEqual([true]);
-  });
-
-  it('is not what closing does: that gives everything back', async () => {
-    const bench = movingOwner();
-    const left = bench.owner.close();
-    await turn();
-    expect(bench.report().leaving).toBe(true);
-    bench.tell({ spans: [], admitted: false });
-    await left;
   });
 
   it('refuses options that are none, before anything begins', async () => {

@@ -23,10 +23,11 @@ import { onAbort } from '../../../runtime/on-abort.ts';
 import * as is from '../../../runtime/option-kinds.ts';
 import { type OptionTable, optional, or, type ResolvedOptions } from '../../../runtime/option-table.ts';
 import type { Condition } from '../../../runtime/condition.ts';
+import type { Logger } from '../../../runtime/logger.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import { earliest, type Instant, later } from '../../../runtime/time.ts';
 import type { Owner, OwnerEffect } from '../../core/owner/owner.ts';
-import { notDrained } from '../errors.ts';
+import { notDrained, whatDrainLacks } from '../errors.ts';
 import type { Carried } from '../moves/key-carrier.ts';
 import type { MovingKeys } from '../moves/moving-keys.ts';
 
@@ -85,6 +86,7 @@ export interface DrainAround {
   /** An input of the core. */
   input(act: (now: Instant) => readonly OwnerEffect[]): void;
   hasLeft(): boolean;
+  readonly logger: Logger;
   /** Gives back what is left, and ends. */
   leave(): Promise<void>;
   /** Tells the application. */
@@ -200,7 +202,7 @@ export class Drain {
   }
 
   async #run({ signal, onProgress }: ResolvedOptions<DrainOptions, 'otherwise'>): Promise<DrainResult> {
-    const { leave } = this.#around;
+    const { leave, logger } = this.#around;
     if (onProgress !== undefined) this.#listeners.push(onProgress);
     using _ = onAbort(signal, () => this.#takeBack(signal?.reason));
     await Promise.resolve(); // The owner knows of this drain before the core does.
@@ -209,8 +211,14 @@ export class Drain {
     try {
       const outcome = await this.#outcome();
       if (outcome === 'time is over' && this.#otherwise === 'stay') throw notDrained(this.progress);
+      const lacks = whatDrainLacks(this.progress);
       await leave();
-      return this.#counted();
+      const result = this.#counted();
+      if (result.lost > 0)
+        logger.warn(`keys were given back without their state, a loss that callers are told of${lacks}`, {
+          ...result,
+        });
+      return result;
     } catch (error) {
       this.#drain(undefined);
       throw error;

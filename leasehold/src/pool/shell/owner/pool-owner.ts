@@ -396,10 +396,15 @@ export class PoolOwner implements Handle<OwnerStatus> {
   }
 
   /**
-   * Gives everything back, a loss that callers are told of, and ends. Resolves when a Manager knows, or when waiting for one is of no more use: a
-   * moment after the lease has expired, or soon if the lease had expired before.
+   * Ends. With `moves` it drains first, for `moves.drainTimeoutMs` at most; what is left then, or everything without `moves`, is given back, a loss that callers are told of. Resolves when a
+   * Manager knows, or when waiting for one is of no more use: a moment after the lease has expired, or soon if the lease had expired before.
    */
   async close(): Promise<void> {
+    if (this.#around.moving !== undefined && this.#state === 'open') await this.#drainAtTheEnd();
+    await this.#giveBack();
+  }
+
+  async #giveBack(): Promise<void> {
     await this.#closing.close(() => this.#leave());
   }
 
@@ -408,9 +413,7 @@ export class PoolOwner implements Handle<OwnerStatus> {
     await this.#closing.close(() => this.#abandon());
   }
 
-  /** With `moves`: drains for `moves.drainTimeoutMs` at most, then closes. Without: closes. */
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#around.moving !== undefined && this.#state === 'open') await this.#drainAtTheEnd();
     await this.close();
   }
 
@@ -522,7 +525,7 @@ export class PoolOwner implements Handle<OwnerStatus> {
           ...{ pool: this.pool, name: this.name },
         },
       );
-    this.close().catch((why) => logger.error('closing failed', { why: String(why) }));
+    this.#giveBack().catch((why) => logger.error('closing failed', { why: String(why) }));
   }
 
   #keyChanges(): KeyChanges {
@@ -547,7 +550,8 @@ export class PoolOwner implements Handle<OwnerStatus> {
       ...{ core: this.#core, moving: this.#moving, waiters: this.#waiters, runtime: this.#around.runtime },
       input: (act) => this.#driver.input(act),
       hasLeft: () => this.#state === 'left',
-      leave: () => this.close(),
+      leave: () => this.#giveBack(),
+      logger: this.#around.logger,
       tell: (news) => this.#application.tell(news),
     };
     return new Drain(around, timeoutMs, options);
