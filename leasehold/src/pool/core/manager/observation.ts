@@ -62,16 +62,19 @@ export interface ManagerObservation {
   readonly lookups: readonly LookupObservation[];
   /** Where the policy wants the keys of a pool; empty unless it leads. */
   target(pool: string): readonly Placement[];
+  /** Where the keys of a pool would belong if this member died now, and no other process came; empty unless it leads. */
+  heirs(pool: string, incarnation: string): readonly Placement[];
   /** What moves, and what owners intend; undefined unless it leads. */
   moves(pool: string): MovesObservation | undefined;
-  /** The policy's name for a pool. */
+  /** The name of the policy that places the keys of a pool at present. */
   policy(pool: string): string;
 }
 
 /** The part that only a leader has. */
 export type LeaderObservation = Pick<
   ManagerObservation,
-  'leadsUntil' | 'waitsUntil' | 'isBegunHere' | 'isFirst' | 'isWriting' | 'owners' | 'target' | 'moves'
+  | ('leadsUntil' | 'waitsUntil' | 'isBegunHere' | 'isFirst')
+  | ('isWriting' | 'owners' | 'target' | 'heirs' | 'moves')
 >;
 
 /** One that does not lead hears no owners, and knows of them only by the log. */
@@ -92,6 +95,7 @@ export function observeWithoutLeading(state: ManagerState): LeaderObservation {
     isWriting: false,
     owners,
     target: () => [],
+    heirs: () => [],
     moves: () => undefined,
   };
 }

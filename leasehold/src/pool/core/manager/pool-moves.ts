@@ -48,6 +48,8 @@ export interface MoveNews {
 
 /** The moves of a pool, for an operator. */
 export interface MovesObservation {
+  /** Keys of the pool can move with their state already. */
+  readonly canMove: boolean;
   readonly underway: readonly ObservedMove[];
   /** Every member, in the order in which they joined. */
   readonly members: readonly MoverObservation[];
@@ -253,7 +255,7 @@ export class PoolMoves {
         sentBytes: tickets?.sentBy(incarnation) ?? 0,
       };
     });
-    return { underway: tickets?.observe() ?? [], members };
+    return { canMove: table.hasMoves, underway: tickets?.observe() ?? [], members };
   }
 
   /** Undefined where nobody speaks of moves. */

@@ -50,12 +50,16 @@ interface Sent {
   readonly underway: ReadonlyMap<string, number>;
 }
 
+/** Its target has yet to say that it expects the keys, its source sends, or both have done all they can and a commit follows. */
+export type MovePhase = 'waiting' | 'streaming' | 'handed';
+
 /** A move under way, for an operator. */
 export interface ObservedMove extends TicketSpan {
   readonly from: string;
   readonly fromName: string;
   readonly to: string;
   readonly toName: string;
+  readonly phase: MovePhase;
   /** Sent so far. */
   readonly bytes: number;
 }
@@ -160,10 +164,18 @@ export class Tickets {
 
   /** The tickets under way, and how much this owner has sent in this term. */
   observe(): readonly ObservedMove[] {
-    return [...this.#live.values()].map(({ ticket, start, end, number, from, fromName, to, toName }) => ({
-      ...{ ticket, start, end, number, from, fromName, to, toName },
-      bytes: this.#sent.get(from)?.underway.get(ticket) ?? 0,
-    }));
+    return [...this.#live.values()].map((live) => {
+      const { ticket, start, end, number, from, fromName, to, toName } = live;
+      const isSending = this.#terms
+        .sessions()
+        .get(from)
+        ?.report.moving?.some((one) => one.ticket === ticket);
+      return {
+        ...{ ticket, start, end, number, from, fromName, to, toName },
+        phase: this.#isHanded(live) ? 'handed' : isSending === true ? 'streaming' : 'waiting',
+        bytes: this.#sent.get(from)?.underway.get(ticket) ?? 0,
+      };
+    });
   }
 
   sentBy(incarnation: string): number {

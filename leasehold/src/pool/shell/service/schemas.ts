@@ -82,6 +82,11 @@ const extent: Readonly<Record<string, Schema>> = {
 const event = (kind: string, description: string, facts: Readonly<Record<string, Schema>>): Schema =>
   object({ kind: oneOf([kind], description), ...stamp, ...facts }, description);
 
+const PHASE = oneOf(
+  ['waiting', 'streaming', 'handed'],
+  'waiting: its target has yet to say that it expects the keys; streaming: its source sends, and serves meanwhile, but for a short stop at the end; handed: the state is at the target, and the commit follows',
+);
+
 const owner = ref('OwnerAddress');
 const leader = (description: string): Schema =>
   orNull(
@@ -242,6 +247,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     fromName: text('its name'),
     to: text('the incarnation that takes them over'),
     toName: text('its name'),
+    phase: PHASE,
     bytes: whole('sent so far'),
   }),
   Mover: object({
@@ -355,6 +361,34 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
         }),
       ),
     }),
+    arrived: orNull(
+      oneOf(
+        ['granted', 'moved', 'returned'],
+        'how the owner got the keys under this number. granted: without state, or nobody had any; moved: with their state, from another owner; returned: it had them before under another number, and goes on with their state. Null if nobody owns them',
+      ),
+    ),
+    moving: orNull(
+      object(
+        {
+          ticket: text('its name, unlike any other'),
+          to: owner,
+          phase: PHASE,
+          bytes: whole('sent so far, for all keys of this move'),
+        },
+        'the move that the key is a part of; null if there is none, and unless this Manager leads',
+      ),
+    ),
+    why: textOrNull('why it is to be where the policy wants it; null unless this Manager leads'),
+    ifOwnerDied: orNull(
+      object(
+        {
+          goesTo: orNull(owner),
+          afterMs: whole('when, if the death is not proved before'),
+          keepsState: yes('all its state is at the next owner already'),
+        },
+        'what would become of the key if its owner died now and no other process came; null if nobody owns it, if the owner was not heard yet, and unless this Manager leads',
+      ),
+    ),
     sentences: listOf(text('one step'), 'the same for people'),
   }),
   Row: object({
