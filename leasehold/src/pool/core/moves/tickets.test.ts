@@ -243,6 +243,49 @@ describe('who is given a ticket', () => {
     expect(pool.told).toEqual(['c: t1:0-8#2 from A']);
   });
 
+  describe('after an attempt that came to nothing', () => {
+    /** `a` drains, and has abandoned what it was to bring to `b`. */
+    const failed = (): Pool => {
+      const pool = issued();
+      pool.says('b', RECEIVING);
+      pool.tickets.instructed([{ ...T1, to: 'b', toName: 'B', address: 'b:1' }], 6);
+      pool.says('a', { intent: 'draining', heard: { term: TERM, sequence: 6 } });
+      return pool;
+    };
+    const plannedAt = (pool: Pool, now: Instant): readonly string[] => {
+      pool.says('a', { intent: 'draining' }, now);
+      pool.plan(['0-8#2 a>b'], now);
+      return pool.told;
+    };
+
+    it('is another target than the one it failed with, as long as that was lately', () => {
+      expect(plannedAt(failed(), instant(500))).toEqual(['c: t2:0-8#2 from A']);
+      expect(plannedAt(failed(), instant(30_499))).toEqual(['c: t2:0-8#2 from A']);
+    });
+
+    it('is the wanted one again when the trouble is of another day', () =>
+      expect(plannedAt(failed(), instant(30_500))).toEqual(['b: t2:0-8#2 from A']));
+
+    it('is the wanted one again for keys that have been elsewhere meanwhile', () => {
+      const pool = failed();
+      for (const [at, owner] of [
+        [3, 'c'],
+        [4, 'a'],
+      ] as const) {
+        const moved: TableRecord = {
+          kind: 'move',
+          incarnation: owner,
+          spans: [span('0-8')],
+          ticket: `x${at}`,
+        };
+        pool.table = pool.table.apply([moved], at);
+        pool.tickets.committed(pool.table, NOW);
+      }
+      pool.plan(['0-8#4 a>b'], instant(100));
+      expect(pool.told).toEqual(['b: t2:0-8#4 from A']);
+    });
+  });
+
   it('is no source that has not reported lately, and none that has two tickets under way', () => {
     const pool = new Pool();
     pool.plan(['0-8#2 a>b'], instant(2 * RENEW_EVERY_MS));

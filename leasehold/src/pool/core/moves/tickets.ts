@@ -269,7 +269,7 @@ export class Tickets {
     if (now >= later(source.receivedAt, 2 * this.#terms.renewEveryMs())) return;
     if (this.isBusy(one) || this.#setbacks.pauses(one, now)) return;
     if (this.#count(({ from: its }) => its === from) >= MOST_AT_ONCE) return;
-    const to = this.#targetFor(one, table, open);
+    const to = this.#targetFor(one, table, open, now);
     const names = to === undefined ? undefined : namesOf(from, to, table);
     if (to === undefined || names === undefined) return;
     const ticket = this.#terms.nextId();
@@ -285,8 +285,9 @@ export class Tickets {
     { from, to, start }: WantedMove,
     table: PoolTable,
     open: ReadonlySet<string>,
+    now: Instant,
   ): string | undefined {
-    const failed = this.#setbacks.lastTarget({ from, start });
+    const failed = this.#setbacks.lastTarget({ from, start }, now);
     const isFit = (each: string): boolean => each !== from && this.#canTake(from, each, open);
     const mustMove = isToBeEmpty(table.members.get(from), this.#terms.sessions().get(from)?.report);
     const others = mustMove && (to === failed || !isFit(to)) ? [...open].filter((each) => each !== to) : [];
@@ -388,7 +389,9 @@ export class Tickets {
       [...this.#words.values()].flatMap(({ handed }) => handed.map(({ ticket }) => ticket)),
     );
     for (const ticket of this.#heard.keys()) if (!said.has(ticket)) this.#heard.delete(ticket);
-    this.#setbacks.keep(({ from }) => table.members.has(from));
+    this.#setbacks.keep(({ from, start }) =>
+      table.rowsOf(from).some((row) => row.start <= start && start < row.end),
+    );
   }
 
   #namedBy({ since }: Ticket): Instant {
