@@ -205,6 +205,7 @@ export class Leader {
           (table) => this.#moves.rowsAfter(pool, table),
         ),
       moves: (pool) => this.#moves.observe(pool, this.#state.pool(pool)),
+      movesEnded: { ...this.#moves.ended },
     };
   }
 

@@ -5,6 +5,7 @@
 
 import type { Instant } from '../../../runtime/time.ts';
 import type { NumberedSpan, OwnerAddress } from '../messages.ts';
+import type { MoveEnd } from '../moves/tickets.ts';
 import type { Placement } from '../policy/policy.ts';
 import type { ManagerState } from '../state.ts';
 import { type OwnerSessions, isMember } from './owner-sessions.ts';
@@ -66,6 +67,8 @@ export interface ManagerObservation {
   heirs(pool: string, incarnation: string): readonly Placement[];
   /** What moves, and what owners intend; undefined unless it leads. */
   moves(pool: string): MovesObservation | undefined;
+  /** What became of the moves of all pools in this term; undefined unless it leads. */
+  readonly movesEnded: Readonly<Record<MoveEnd, number>> | undefined;
   /** The name of the policy that places the keys of a pool at present. */
   policy(pool: string): string;
 }
@@ -74,7 +77,7 @@ export interface ManagerObservation {
 export type LeaderObservation = Pick<
   ManagerObservation,
   | ('leadsUntil' | 'waitsUntil' | 'isBegunHere' | 'isFirst')
-  | ('isWriting' | 'owners' | 'target' | 'heirs' | 'moves')
+  | ('isWriting' | 'owners' | 'target' | 'heirs' | 'moves' | 'movesEnded')
 >;
 
 /** One that does not lead hears no owners, and knows of them only by the log. */
@@ -97,6 +100,7 @@ export function observeWithoutLeading(state: ManagerState): LeaderObservation {
     target: () => [],
     heirs: () => [],
     moves: () => undefined,
+    movesEnded: undefined,
   };
 }
 

@@ -30,8 +30,10 @@ class Pool {
   table = TABLE;
   lastSent = 4;
   #issued = 0;
+  readonly ended: string[] = [];
   readonly tickets = new Tickets({
     term: TERM,
+    ended: (how) => this.ended.push(how),
     nextId: () => `t${(this.#issued += 1)}`,
     sessions: () => this.sessions,
     lastSent: () => this.lastSent,
@@ -305,6 +307,44 @@ describe('who is given a ticket', () => {
     pool.says('b', { held: [numbered('0-2#3')] });
     pool.plan(['4-6#2 a>b']);
     expect(pool.told).toEqual(['b: t1:4-6#2 from A']);
+  });
+});
+
+describe('what becomes of a ticket', () => {
+  const after = (pool: Pool, record: TableRecord): readonly string[] => {
+    pool.table = pool.table.apply([record], 3);
+    pool.tickets.committed(pool.table, NOW);
+    return pool.ended;
+  };
+
+  it('is counted once: moved, or returned after the source had handed the keys over', () => {
+    const [moved, returned, merged] = [issued(), issued(), issued()];
+    for (const pool of [moved, returned]) {
+      pool.says('b', RECEIVING);
+      pool.says('a', HANDED);
+    }
+    const spans = [span('0-8')];
+    expect(after(moved, { kind: 'move', incarnation: 'b', spans, ticket: 't1' })).toEqual(['moved']);
+    expect(after(returned, { kind: 'renumber', spans })).toEqual(['returned']);
+    expect(after(merged, { kind: 'renumber', spans })).toEqual(['void']);
+    for (const pool of [moved, returned, merged]) pool.tickets.committed(pool.table, NOW);
+    expect([moved, returned, merged].map(({ ended }) => ended.length)).toEqual([1, 1, 1]);
+  });
+
+  it('is void, once, if it is withdrawn or was not taken over', () => {
+    const withdrawn = issued();
+    withdrawn.plan([]);
+    withdrawn.says('a', HANDED);
+    expect(withdrawn.ended).toEqual(['void']);
+    const unknown = new Pool();
+    unknown.says('b', RECEIVING);
+    unknown.says('b', RECEIVING);
+    expect(unknown.ended).toEqual(['void']);
+  });
+
+  it('is void if its source is gone', () => {
+    const pool = issued();
+    expect(after(pool, { kind: 'leave', incarnation: 'a', why: 'expired' })).toEqual(['void']);
   });
 });
 

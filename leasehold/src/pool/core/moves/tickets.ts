@@ -70,8 +70,14 @@ interface Words {
   readonly isLeaving: boolean;
 }
 
+/**
+ * What became of a ticket: the keys moved, the source had handed them over and was given them back, or the ticket was declared void before.
+ */
+export type MoveEnd = 'moved' | 'returned' | 'void';
+
 export interface TicketTerms {
   readonly term: number;
+  ended(how: MoveEnd): void;
   /** A ticket id that is unlike any other. */
   nextId(): string;
   sessions(): ReadonlyMap<string, Session>;
@@ -198,7 +204,7 @@ export class Tickets {
     if (isFree && covers(table.rowsOf(from), one) && names !== undefined) {
       const owners = { from, to, ...names, wantedTo: to };
       this.#live.set(ticket, { ticket, start, end, number, ...owners, since: now, instructed });
-    } else this.#void.set(ticket, { start, end, number, from });
+    } else this.#declareVoid(ticket, { start, end, number, from });
   }
 
   /** Not against the word of a source that has heard this term and does not name the ticket. */
@@ -206,7 +212,7 @@ export class Tickets {
     const source = this.#terms.sessions().get(one.from)?.report;
     const isDenied = source?.heard?.term === this.#terms.term && !names(source, one.ticket);
     if (!isDenied) this.#takeOver(one, table, now, 0);
-    else if (!this.#live.has(one.ticket)) this.#void.set(one.ticket, one);
+    else if (!this.#live.has(one.ticket)) this.#declareVoid(one.ticket, one);
   }
 
   #hasAbandoned(session: Session, { ticket, instructed }: Ticket): boolean {
@@ -229,7 +235,12 @@ export class Tickets {
   #withdraw(ticket: Ticket): void {
     const { start, end, number, from } = ticket;
     this.#live.delete(ticket.ticket);
-    this.#void.set(ticket.ticket, { start, end, number, from });
+    this.#declareVoid(ticket.ticket, { start, end, number, from });
+  }
+
+  #declareVoid(ticket: string, span: Omit<TicketSpan, 'ticket'> & { readonly from: string }): void {
+    if (!this.#void.has(ticket)) this.#terms.ended('void');
+    this.#void.set(ticket, span);
   }
 
   /** After a decision: ends tickets that make no sense any more, and issues others. `undefined` if the decision did not get so far. */
@@ -259,7 +270,7 @@ export class Tickets {
   /** A candidate has become a member. As one it was told of no ticket, so it may have dropped what it was brought before. */
   admitted(incarnation: string): void {
     for (const one of this.#terms.sessions().get(incarnation)?.report.receiving ?? [])
-      this.#void.set(one.ticket, one);
+      this.#declareVoid(one.ticket, one);
   }
 
   #issue(one: WantedMove, table: PoolTable, open: ReadonlySet<string>, now: Instant): void {
@@ -371,15 +382,13 @@ export class Tickets {
     for (const [ticket, live] of this.#live) {
       if (covers(table.rowsOf(live.from), live)) continue;
       this.#live.delete(ticket);
-      const isBack = partsWithin(
-        [{ start: live.start, end: live.end, number: live.number }],
-        table.rowsOf(live.to),
-      );
-      if (
-        isBack.length === 0 &&
-        table.rowsOf(live.from).some((row) => row.start < live.end && live.start < row.end)
-      )
-        this.#setbacks.note(live, now); // Given back, or merged meanwhile.
+      const hasMoved = table.rowsOf(live.to).some((row) => row.ticket === ticket);
+      const isBack = table.rowsOf(live.from).some((row) => row.start < live.end && live.start < row.end);
+      if (hasMoved) this.#terms.ended('moved');
+      else if (isBack) {
+        this.#terms.ended(this.#isHanded(live) ? 'returned' : 'void'); // Given back, or merged meanwhile.
+        this.#setbacks.note(live, now);
+      } else this.#terms.ended('void');
     }
     for (const [ticket, span] of this.#void)
       if (partsWithin([span], table.rowsOf(span.from)).length === 0) this.#void.delete(ticket);

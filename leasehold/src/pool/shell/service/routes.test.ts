@@ -428,6 +428,20 @@ describe('a Manager that has just begun to lead, and waits for what an earlier o
 });
 
 describe('/v1/pool/{pool}/owners', () => {
+  it('says what owners are to do with their keys, and what is on its way', () => {
+    const manager = moving();
+    const { owners } = ok<OwnersAnswer>(manager, '/v1/pool/presence/owners');
+    expect(owners).toMatchObject([
+      { name: 'presence-1', intent: 'emptying', order: 'emptying', movesOut: 1, movesIn: 0 },
+      { name: 'presence-2', intent: 'stay', order: null, movesOut: 0, movesIn: 1 },
+      { name: 'presence-3', intent: 'stay', order: null, movesOut: 0, movesIn: 0 },
+    ]);
+    manager.role = 'standby';
+    expect(ok<OwnersAnswer>(manager, '/v1/pool/presence/owners').owners[0]).toMatchObject({
+      ...{ intent: null, order: 'emptying', movesOut: null, movesIn: null },
+    });
+  });
+
   it('shows members and those who want to be, by name', () => {
     const manager = threeOwners();
     manager.candidates.push({

@@ -87,6 +87,15 @@ const PHASE = oneOf(
   'waiting: its target has yet to say that it expects the keys; streaming: its source sends, and serves meanwhile, but for a short stop at the end; handed: the state is at the target, and the commit follows',
 );
 
+const INTENT = oneOf(
+  ['stay', 'cordoned', 'emptying', 'draining'],
+  'cordoned: takes no more keys; emptying: and hands over all it has; draining: and then leaves',
+);
+const ORDER = oneOf(
+  ['cordoned', 'emptying', 'released'],
+  'what an operator has ordered; released: what was not handed over is given back without its state. Null: nothing, or nothing any more',
+);
+
 const owner = ref('OwnerAddress');
 const leader = (description: string): Schema =>
   orNull(
@@ -185,6 +194,10 @@ export const EVENT: Schema = {
       owner,
       ...extent,
     }),
+    event('pool.ordered', 'an operator wants something else of an owner', {
+      ...{ pool: POOL, owner },
+      order: orNull(ORDER),
+    }),
     event('pool.removed', 'a pool was removed', { pool: POOL }),
     event('pool.lost', 'keys lost their state', {
       ...{ pool: POOL, owner: orNull(owner) },
@@ -257,16 +270,8 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
       type: ['boolean', 'null'],
       description: 'its keys move with their state; null if this leader has not heard it yet',
     },
-    intent: oneOf(
-      ['stay', 'cordoned', 'emptying', 'draining'],
-      'cordoned: takes no more keys; emptying: and hands over all it has; draining: and then leaves',
-    ),
-    order: orNull(
-      oneOf(
-        ['cordoned', 'emptying', 'released'],
-        'what an operator has ordered; released: what was not handed over is given back without its state',
-      ),
-    ),
+    intent: INTENT,
+    order: orNull(ORDER),
     ranges: whole('rows it still has'),
     targets: wholeOrNull('how many owners could take its keys; null as long as this leader does not know'),
     sentBytes: whole('sent by it in this term'),
@@ -322,6 +327,12 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     heardAgoMs: wholeOrNull('since its last report; null if this Manager has not heard it'),
     keptForMs: wholeOrNull('how much longer its keys are kept for it if nothing is heard'),
     load: numberOrNull('as it last reported'),
+    intent: orNull(INTENT),
+    order: orNull(ORDER),
+    movesOut: wholeOrNull(
+      'ranges on their way from it to other owners, with their state; null unless this Manager leads',
+    ),
+    movesIn: wholeOrNull('ranges on their way to it; null unless this Manager leads'),
   }),
   Owners: object({
     pool: POOL,

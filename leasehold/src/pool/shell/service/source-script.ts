@@ -55,6 +55,7 @@ export class ManagerToLookAt {
   removePool: ApiSource['removePool'] = async () => true;
   order: ApiSource['order'] = async (_, { owner }) => `${owner}.1`;
   moves: MovesObservation | undefined;
+  movesEnded: NonNullable<ManagerObservation['movesEnded']> = { moved: 0, returned: 0, void: 0 };
   /** The differences from an owner that was heard just now, by incarnation. */
   readonly about: Map<string, Partial<OwnerObservation>> = new Map();
   readonly candidates: OwnerObservation[] = [];
@@ -139,6 +140,7 @@ export class ManagerToLookAt {
       lookups: this.lookups,
       target: (pool) => this.target(pool),
       moves: () => (this.role === 'leading' ? this.moves : undefined),
+      movesEnded: this.role === 'leading' ? this.movesEnded : undefined,
       heirs: (pool, incarnation) => this.target(pool, incarnation),
       policy: (pool) => (this.state.pool(pool).hasMoves ? sticky : policy).name,
     };
