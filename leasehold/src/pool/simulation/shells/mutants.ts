@@ -115,7 +115,7 @@ export const mutants: readonly Mutant[] = [
   {
     ...{ name: 'served-before-it-is-taken-up', promise: 'upcalls-in-order', file: KEY_CHANGES },
     story: 'Keys that arrive are served as soon as they are granted, while onArrive still runs.',
-    from: "queue.hold(ranges);\n    calls.load('onArrive',",
+    from: "queue.hold(RangeSet.of(spans));\n    calls.load('onArrive',",
     to: "loaded(spans);\n    calls.load('onArrive',",
   },
   {
