@@ -20,7 +20,11 @@ class Pool {
     });
     const before = this.table;
     this.table = before.overlay(rows);
-    this.last.advance(before, this.table, rows);
+    this.last.advance(
+      before,
+      this.table,
+      rows.map(({ value }) => value),
+    );
     return this;
   }
 

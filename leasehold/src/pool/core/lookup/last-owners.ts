@@ -7,7 +7,7 @@
  * Nothing is kept while the table has an owner for every key: it says everything then. No rule rests on this, and losses are reported all the same.
  */
 
-import type { RingTable, ValuedSpan } from '../../../runtime/keys/ring-table.ts';
+import type { RingTable } from '../../../runtime/keys/ring-table.ts';
 import type { OwnerAddress, TableRow } from '../messages.ts';
 
 type Table = RingTable<TableRow | undefined>;
@@ -17,10 +17,12 @@ export class LastOwners {
   #rows: Table | undefined;
 
   /** @param rows those that made the table `after` of the table `before` */
-  advance(before: Table, after: Table, rows: readonly ValuedSpan<TableRow>[]): void {
-    const owned = rows.filter(({ value }) => value.owner !== undefined);
-    if (this.#rows === undefined && owned.length === rows.length) return;
-    const last = (this.#rows ?? before).overlay(owned);
+  advance(before: Table, after: Table, rows: readonly TableRow[]): void {
+    if (this.#rows === undefined && rows.every(({ owner }) => owner !== undefined)) return;
+    const owned = rows.filter(({ owner }) => owner !== undefined);
+    const last = (this.#rows ?? before).overlay(
+      owned.map((row) => ({ start: row.start, end: row.end, value: row })),
+    );
     this.#rows = isOwned(after) ? undefined : last;
   }
 

@@ -303,9 +303,9 @@ export class Lookup {
   #advance(changes: Changes): LookupEffect[] {
     const { from, to, rows } = changes;
     const position = this.#seen?.position;
-    const [before, changed] = [this.#table, rows.map(asValue)];
-    this.#table = from === 0 ? wholeTable(rows) : before.overlay(changed);
-    this.#lastOwners.advance(before, this.#table, changed);
+    const before = this.#table;
+    this.#table = from === 0 ? wholeTable(rows) : this.#table.overlay(rows.map(asValue));
+    this.#lastOwners.advance(before, this.#table, rows);
     this.#hasTable = true;
     this.#seen = seenIn(changes);
     const effects: LookupEffect[] = [trace('moved-to', { position: to, rows: rows.length })];
