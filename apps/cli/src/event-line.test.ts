@@ -34,6 +34,18 @@ describe('an event in one line', () => {
     ]);
   });
 
+  it('says what an operator has ordered', () => {
+    const told4 = [null, 'cordoned', 'emptying', 'released'].map((order) => ({
+      ...{ kind: 'pool.ordered', owner: ada, order },
+    }));
+    expect(told(...told4)).toEqual([
+      'p  ada takes keys again, by order',
+      'p  ada is to take no more keys, by order',
+      'p  ada is to hand all its keys over, by order',
+      'p  ada is to give back what it has not handed over, by order',
+    ]);
+  });
+
   it('does not call lost what an owner has given back itself', () => {
     expect(told({ kind: 'pool.lost', owner: ada, isPlanned: true, ...extent })).toEqual([
       'p  given back by ada: 33.3 % in 2 ranges; look-ups are told that what was kept of them is gone',

@@ -63,6 +63,8 @@ export class EventTeller {
       }
       case 'pool.moved':
         return `moved from ${this.#who(event.pool, event.from)} to ${this.#who(event.pool, event.owner)}: ${extent(event)}`;
+      case 'pool.ordered':
+        return colors.yellow(`${this.#who(event.pool, event.owner)} ${ordered(event.order)}`);
       case 'pool.granted':
         return `granted to ${this.#who(event.pool, event.owner)}: ${extent(event)}`;
       case 'manager.elected':
@@ -99,6 +101,19 @@ export class EventTeller {
 
 const extent = ({ spans, sharePercent }: { spans: number; sharePercent: number }): string =>
   `${percent(sharePercent)} in ${counted(spans, 'range')}`;
+
+function ordered(order: (LoggedEvent & { readonly kind: 'pool.ordered' })['order']): string {
+  switch (order) {
+    case 'cordoned':
+      return 'is to take no more keys, by order';
+    case 'emptying':
+      return 'is to hand all its keys over, by order';
+    case 'released':
+      return 'is to give back what it has not handed over, by order';
+    default:
+      return 'takes keys again, by order';
+  }
+}
 
 function whyLeft(why: string): string {
   switch (why) {

@@ -93,6 +93,7 @@ describe('a hostile name', () => {
       'pool.left',
       'pool.lost',
       'pool.moved',
+      'pool.ordered',
       'pool.granted',
       'manager.elected',
       'manager.follows',
@@ -169,6 +170,7 @@ const WRITERS = new Set([
   'completion.ts',
   'screen.ts',
   'player.ts',
+  'drain.ts',
 ]);
 
 describe('the command line', () => {

@@ -242,6 +242,7 @@ describe('the status of a pool', () => {
     ...{ incarnation: 'a.1', name: 'a', url: 'http://a', isMember: true, isLeaving: false, isProvable: true },
     ...{ joinedAt: 8, ranges: 64, sharePercent: 100, wantedPercent: null, recalledRanges: 0 },
     ...{ recalledPercent: 0, heardAgoMs: null, keptForMs: null, load: null },
+    ...{ intent: null, order: null, movesOut: null, movesIn: null },
   };
   const m2 = { id: 'm2', address: '10.0.0.2:7400' };
   const managers = [place('m1', null, true), place('m2', 'http://10.0.0.2:7401')];
@@ -258,6 +259,28 @@ describe('the status of a pool', () => {
       '',
       'This Manager does not lead, and hears no owners. The leader knows more of them; as far as this Manager knows, that is m2: --at http://10.0.0.2:7401',
     ]);
+  });
+
+  it('has of orders what a standby reads in the log', () => {
+    const owner = { ...OWNER, order: 'emptying' as const };
+    expect(poolLines(standby, POOL, [owner], 0).at(-1)).toMatch(/^a \(handing all over\) /);
+  });
+
+  it.each([
+    [{ intent: 'draining' }, /^a \(draining\) /],
+    [{ intent: 'emptying', order: 'emptying' }, /^a \(handing all over\) /],
+    [{ intent: 'cordoned' }, /^a \(cordoned\) /],
+    [{ intent: 'stay' }, /^a +100 % +64 +- +- /],
+    [{ intent: 'stay', movesOut: 2, movesIn: 1 }, /^a +100 % +64 +- +2 out, 1 in /],
+    [{ isLeaving: true, intent: 'draining' }, /^a \(leaving\) /],
+  ] as const)('says what an owner does with its keys, and what moves: %j', (parts, words) => {
+    const owner = { ...OWNER, movesOut: 0, movesIn: 0, ...parts };
+    expect(poolLines(STATUS, POOL, [owner], 0).at(-1)).toMatch(words);
+  });
+
+  it('has points only where keys are placed by them', () => {
+    expect(poolLines(STATUS, POOL, [], 0)[1]).toMatch(/ consistent-hashing, 64 points an owner$/);
+    expect(poolLines(STATUS, { ...POOL, policy: 'sticky' }, [], 0)[1]).toMatch(/ sticky$/);
   });
 
   it('does not say that there are no owners if a standby knows of none', () => {

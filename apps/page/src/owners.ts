@@ -5,7 +5,7 @@ import { colourOf } from './colours.ts';
 import { element, make } from './elements.ts';
 import { ageMs, model } from './model.ts';
 import { drawRing } from './ring.ts';
-import { seconds } from './words.ts';
+import { intentText, seconds } from './words.ts';
 
 interface OwnerRow {
   readonly row: HTMLTableRowElement;
@@ -100,7 +100,7 @@ function stateText(owner: OwnerAnswer, isSilent: boolean, age: number): string {
   }
   if (!owner.isMember) return 'wants to join';
   if (owner.isLeaving) return 'is leaving';
-  return owner.recalledRanges > 0 ? `gives back ${owner.recalledPercent} %` : '';
+  return owner.recalledRanges > 0 ? `gives back ${owner.recalledPercent} %` : intentText(owner);
 }
 
 function light(incarnation: string | undefined): void {

@@ -17,7 +17,8 @@ const RECENT = 200;
 const LOST_SHOWN_MS = 4_000;
 
 const KINDS: readonly (LoggedEvent | Gap)['kind'][] = [
-  ...(['pool.joined', 'pool.left', 'pool.granted', 'pool.moved', 'pool.lost', 'pool.removed'] as const),
+  ...(['pool.joined', 'pool.left', 'pool.granted', 'pool.moved', 'pool.lost', 'pool.ordered'] as const),
+  ...(['pool.removed'] as const),
   ...(['manager.elected', 'manager.deposed', 'manager.follows', 'manager.halted', 'gap'] as const),
 ];
 

@@ -1,6 +1,6 @@
 /** Numbers and events as people say them. */
 
-import type { Gap, LoggedEvent } from './api.ts';
+import type { Gap, LoggedEvent, OwnerAnswer } from './api.ts';
 
 export const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;
 
@@ -28,6 +28,8 @@ export function eventText(event: LoggedEvent | Gap): string {
       return `${event.owner.name} at ${event.owner.url}`;
     case 'pool.left':
       return `${event.owner.name} ${whyLeft(event.why)}`;
+    case 'pool.ordered':
+      return `${event.owner.name} ${ordered(event.order)}`;
     case 'pool.removed':
       return 'the pool was removed';
     case 'pool.granted':
@@ -53,6 +55,31 @@ export function eventText(event: LoggedEvent | Gap): string {
 
 const extent = ({ sharePercent, spans }: { sharePercent: number; spans: number }): string =>
   `${sharePercent} % of the ring in ${counted(spans, 'range')}`;
+
+function ordered(order: (LoggedEvent & { kind: 'pool.ordered' })['order']): string {
+  switch (order) {
+    case 'cordoned':
+      return 'is to take no more keys';
+    case 'emptying':
+      return 'is to hand all its keys over';
+    case 'released':
+      return 'is to give back what it has not handed over';
+    case null:
+      return 'takes keys again';
+  }
+}
+
+/** What an owner does with its keys, beside serving them; empty if nothing. */
+export function intentText({ intent, order, movesOut, movesIn }: OwnerAnswer): string {
+  const words = [
+    ...(intent === 'draining' ? ['drains'] : []),
+    ...(intent === 'emptying' || order === 'emptying' || order === 'released' ? ['hands all over'] : []),
+    ...(intent === 'cordoned' || (intent === null && order === 'cordoned') ? ['cordoned'] : []),
+    ...(movesOut !== null && movesOut > 0 ? [`${counted(movesOut, 'range')} on the way out`] : []),
+    ...(movesIn !== null && movesIn > 0 ? [`${counted(movesIn, 'range')} on the way in`] : []),
+  ];
+  return words.join('; ');
+}
 
 /** How it is known that an owner is there no more. */
 export function whyLeft(why: (LoggedEvent & { kind: 'pool.left' })['why']): string {

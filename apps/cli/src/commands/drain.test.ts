@@ -45,7 +45,11 @@ function drainable(perLook: number): Ordered {
       manager.commit('presence', [{ kind: 'move', incarnation: 'presence-2.1', spans, ticket: 't' }]);
     const member = { movesKeys: true, intent: 'emptying', order: 'emptying', sentBytes: 0 } as const;
     const targets = perLook === 0 ? 0 : 2;
-    return { underway: [], members: [{ ...member, incarnation: INCARNATION, name: OWNER, targets }] };
+    return {
+      canMove: true,
+      underway: [],
+      members: [{ ...member, incarnation: INCARNATION, name: OWNER, targets }],
+    };
   };
   Object.defineProperty(manager, 'moves', { get: moves });
   return { manager, orders, looks: () => looks };

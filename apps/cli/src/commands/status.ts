@@ -247,7 +247,7 @@ export function poolLines(
   const isLeading = role === 'leading';
   return [
     `Pool ${pool.name}: ${ownerWords(pool.owners, waitsMs)}, ${lookupWords(lookups, store)}, ${counted(pool.rows, 'range')}`,
-    `  policy       ${pool.policy}${pool.virtualNodes === null ? '' : `, ${pool.virtualNodes} points an owner`}`,
+    `  policy       ${policyWords(pool)}`,
     `  keys         ${waitsMs === null ? keyWords(pool) : `it is ${NOT_KNOWN_YET} how many are unowned`}`,
     `  lease        ${duration(durations.leaseMs)}, renewed every ${duration(durations.renewEveryMs)}; kept ${duration(durations.holdMs)} for an owner that is silent`,
     `  a loss       is told to every look-up within ${duration(bounds.lossToldWithinMs)}`,
@@ -256,12 +256,18 @@ export function poolLines(
       ? [isLeading && waitsMs === null ? 'There are no owners.' : 'This Manager knows of no owners.']
       : isLeading
         ? table(
-            ['OWNER', 'SHARE', 'RANGES', 'WANTED', 'HEARD', 'KEPT FOR', 'LOAD', 'PROOF', 'URL'],
+            ['OWNER', 'SHARE', 'RANGES', 'WANTED', 'MOVING', 'HEARD', 'KEPT FOR', 'LOAD', 'PROOF', 'URL'],
             owners.map(ownerCells),
           )
         : table(['OWNER', 'SHARE', 'RANGES', 'PROOF', 'URL'], owners.map(loggedCells))),
   ];
 }
+
+/** Points are those of consistent hashing: a pool whose keys move is not placed by them. */
+const policyWords = ({ policy, virtualNodes }: PoolAnswer): string =>
+  policy === 'consistent-hashing' && virtualNodes !== null
+    ? `${policy}, ${virtualNodes} points an owner`
+    : policy;
 
 function keyWords({ unownedPercent, misplacedPercent }: PoolAnswer): string {
   const moving = misplacedPercent === null ? '' : `, ${percent(misplacedPercent)} to be moved`;
@@ -281,21 +287,35 @@ export function leaderHint({ role, id, leader, managers }: StatusAnswer): readon
   return ['', `This Manager does not lead, and hears no owners. ${who}`];
 }
 
-const loggedCells = ({
-  name,
-  sharePercent,
-  ranges,
-  isProvable,
-  url,
-}: OwnerAnswer): readonly (string | number)[] => [
-  ...[name, percent(sharePercent), ranges, isProvable ? 'yes' : 'no', url],
+const loggedCells = (owner: OwnerAnswer): readonly (string | number)[] => [
+  ...[`${owner.name}${stateWords(owner)}`, percent(owner.sharePercent), owner.ranges],
+  ...[owner.isProvable ? 'yes' : 'no', owner.url],
 ];
 
+/** What an owner does with its keys, beside serving them. A Manager that does not lead knows only of orders. */
+function stateWords({ isMember, isLeaving, intent, order }: OwnerAnswer): string {
+  if (isLeaving) return ' (leaving)';
+  if (!isMember) return ' (joining)';
+  if (intent === 'draining') return ' (draining)';
+  if (intent === 'emptying' || order === 'emptying' || order === 'released') return ' (handing all over)';
+  return intent === 'cordoned' || order === 'cordoned' ? ' (cordoned)' : '';
+}
+
+/** Moves under way, from and to the owner. */
+const movesWords = ({ movesOut, movesIn }: OwnerAnswer): string => {
+  const words = [
+    ...(movesOut === null || movesOut === 0 ? [] : [`${movesOut} out`]),
+    ...(movesIn === null || movesIn === 0 ? [] : [`${movesIn} in`]),
+  ];
+  return words.length === 0 ? '-' : words.join(', ');
+};
+
 const ownerCells = (owner: OwnerAnswer): readonly (string | number)[] => [
-  `${owner.name}${owner.isLeaving ? ' (leaving)' : owner.isMember ? '' : ' (joining)'}`,
+  `${owner.name}${stateWords(owner)}`,
   percent(owner.sharePercent),
   owner.ranges,
   owner.wantedPercent === null ? '-' : percent(owner.wantedPercent),
+  movesWords(owner),
   owner.heardAgoMs === null ? 'never' : `${duration(owner.heardAgoMs)} ago`,
   owner.keptForMs === null ? '-' : duration(owner.keptForMs),
   owner.load === null ? '-' : Number(owner.load.toPrecision(3)),

@@ -45,8 +45,9 @@ import { RingTable, type ValuedSpan } from '../../../runtime/keys/ring-table.ts'
 import { earliest, type Instant, instant, later } from '../../../runtime/time.ts';
 import { type TraceEffect, trace } from '../../../runtime/trace.ts';
 import { HistoryWatch, type LedHistory } from '../history-watch.ts';
-import type { Changes, LookupPace, Probe, Role, Seen, Sync, TableRow } from '../messages.ts';
+import type { Changes, LookupPace, OwnerAddress, Probe, Role, Seen, Sync, TableRow } from '../messages.ts';
 import { lookupPace, type ResolvedDurations } from '../options.ts';
+import { LastOwners } from './last-owners.ts';
 
 export interface LookupSettings {
   readonly pool: string;
@@ -85,6 +86,7 @@ export class Lookup {
   /** The Manager's decision, as last heard. */
   #pace: LookupPace;
   #table: RingTable<TableRow | undefined> = RingTable.whole<TableRow | undefined>(undefined);
+  readonly #lastOwners = new LastOwners();
   #seen: Seen | undefined;
   /** True once the table is whole; before that only changes from 0 are of use. */
   #hasTable = false;
@@ -153,6 +155,11 @@ export class Lookup {
   /** The row for a position. Local, allocates nothing. */
   find(high: number, low: number): TableRow | undefined {
     return this.#table.find(high, low);
+  }
+
+  /** Those who may know something of a position, also when its owner is unknown: the best first, each once. */
+  weakOwners(high: number, low: number): Iterable<OwnerAddress> {
+    return this.#lastOwners.along(this.#table, high, low);
   }
 
   wake(now: Instant): LookupEffect[] {
@@ -244,6 +251,7 @@ export class Lookup {
     this.#early = undefined;
     this.#abandoned.clear();
     this.#hasTable = false;
+    this.#lastOwners.dropped(this.#table);
     this.#table = RingTable.whole<TableRow | undefined>(undefined);
     this.#freshAt = NEVER;
     this.#sentAt.clear();
@@ -295,7 +303,9 @@ export class Lookup {
   #advance(changes: Changes): LookupEffect[] {
     const { from, to, rows } = changes;
     const position = this.#seen?.position;
+    const before = this.#table;
     this.#table = from === 0 ? wholeTable(rows) : this.#table.overlay(rows.map(asValue));
+    this.#lastOwners.advance(before, this.#table, rows);
     this.#hasTable = true;
     this.#seen = seenIn(changes);
     const effects: LookupEffect[] = [trace('moved-to', { position: to, rows: rows.length })];

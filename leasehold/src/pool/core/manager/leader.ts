@@ -199,7 +199,13 @@ export class Leader {
       isWriting: this.isWriting,
       owners: observeOwners(this.#state, this.#owners, this.#holds),
       target: (pool) => this.#placements.last(pool),
+      heirs: (pool, incarnation) =>
+        this.#placements.without(
+          ...([pool, incarnation, this.#state.pool(pool), this.#owners.sessions] as const),
+          (table) => this.#moves.rowsAfter(pool, table),
+        ),
       moves: (pool) => this.#moves.observe(pool, this.#state.pool(pool)),
+      movesEnded: { ...this.#moves.ended },
     };
   }
 

@@ -19,6 +19,7 @@ import type { DeposedReason, LogBatch, LogStart } from '../../../log/log.ts';
 import type { Seen, ToManager } from '../messages.ts';
 import type { ManagerState } from '../state.ts';
 import type { MemberOrder } from '../table.ts';
+import { policyInForce } from './placement-cache.ts';
 import { Leader, type LeaderEffect } from './leader.ts';
 import { type ManagerObservation, observeWithoutLeading } from './observation.ts';
 import { unknownPool } from './refusal.ts';
@@ -133,7 +134,7 @@ export class Manager {
       ...(leader?.observe() ?? observeWithoutLeading(this.state)),
       headSeen: standby?.headSeen,
       lookups: [...(subscribers?.listeners() ?? [])],
-      policy: (pool) => settingsFor(this.#settings, pool).policy.name,
+      policy: (pool) => policyInForce(settingsFor(this.#settings, pool), this.state.pool(pool)).name,
     };
   }
 

@@ -5,6 +5,7 @@
 
 import type { Instant } from '../../../runtime/time.ts';
 import type { NumberedSpan, OwnerAddress } from '../messages.ts';
+import type { MoveEnd } from '../moves/tickets.ts';
 import type { Placement } from '../policy/policy.ts';
 import type { ManagerState } from '../state.ts';
 import { type OwnerSessions, isMember } from './owner-sessions.ts';
@@ -62,16 +63,21 @@ export interface ManagerObservation {
   readonly lookups: readonly LookupObservation[];
   /** Where the policy wants the keys of a pool; empty unless it leads. */
   target(pool: string): readonly Placement[];
+  /** Where the keys of a pool would belong if this member died now, and no other process came; empty unless it leads. */
+  heirs(pool: string, incarnation: string): readonly Placement[];
   /** What moves, and what owners intend; undefined unless it leads. */
   moves(pool: string): MovesObservation | undefined;
-  /** The policy's name for a pool. */
+  /** What became of the moves of all pools in this term; undefined unless it leads. */
+  readonly movesEnded: Readonly<Record<MoveEnd, number>> | undefined;
+  /** The name of the policy that places the keys of a pool at present. */
   policy(pool: string): string;
 }
 
 /** The part that only a leader has. */
 export type LeaderObservation = Pick<
   ManagerObservation,
-  'leadsUntil' | 'waitsUntil' | 'isBegunHere' | 'isFirst' | 'isWriting' | 'owners' | 'target' | 'moves'
+  | ('leadsUntil' | 'waitsUntil' | 'isBegunHere' | 'isFirst')
+  | ('isWriting' | 'owners' | 'target' | 'heirs' | 'moves' | 'movesEnded')
 >;
 
 /** One that does not lead hears no owners, and knows of them only by the log. */
@@ -92,7 +98,9 @@ export function observeWithoutLeading(state: ManagerState): LeaderObservation {
     isWriting: false,
     owners,
     target: () => [],
+    heirs: () => [],
     moves: () => undefined,
+    movesEnded: undefined,
   };
 }
 

@@ -5,7 +5,7 @@ import type { Report } from '../messages.ts';
 import type { Policy, PolicyInput } from '../policy/policy.ts';
 import { PoolTable } from '../table.ts';
 import { Session } from './session.ts';
-import { PlacementCache } from './placement-cache.ts';
+import { PlacementCache, policyInForce } from './placement-cache.ts';
 
 /** Gives everything to the first member, and remembers what it was asked. */
 class FirstTakesAll implements Policy {
@@ -93,5 +93,41 @@ describe('where the policy wants keys', () => {
     const placements = new PlacementCache(() => ({ policy: policy }));
     placements.of('p', tableOf('a b', 'c'), sessions());
     expect(placements.of('p', tableOf('a', 'b c'), sessions())[0]?.incarnation).toBe('a');
+  });
+});
+
+describe('the policy in force', () => {
+  it('is another one once keys of the pool move with their state', () => {
+    const policy = new FirstTakesAll();
+    const still = tableOf('a', 'b');
+    const moves = still.apply([{ kind: 'moves' }], 3);
+    expect(policyInForce({ policy }, still)).toBe(policy);
+    expect(policyInForce({ policy }, moves).name).toBe('sticky');
+    expect(policyInForce({ policy, movesPolicy: policy }, moves)).toBe(policy);
+  });
+});
+
+describe('where keys would belong without a member', () => {
+  it('is asked of the policy in force, and changes nothing of the target', () => {
+    const table = tableOf('a', 'b', 'c').apply(
+      [
+        { kind: 'grant', incarnation: 'a', spans: [{ start: 0n, end: RING_SIZE / 4n }] },
+        { kind: 'grant', incarnation: 'b', spans: [{ start: RING_SIZE / 4n, end: RING_SIZE }] },
+        { kind: 'moves' },
+      ],
+      4,
+    );
+    const placements = new PlacementCache(() => ({ policy: new FirstTakesAll() }));
+    placements.of('p', table, sessions());
+    const before = placements.last('p');
+    const rowsOf = ({ rows }: PoolTable) => rows;
+    expect(
+      placements.without('p', 'a', table, sessions(), rowsOf).map(({ incarnation }) => incarnation),
+    ).toEqual(['c', 'b']);
+    const cordoned = sessions(report('c', { intent: 'cordoned' }));
+    expect(
+      placements.without('p', 'a', table, cordoned, rowsOf).map(({ incarnation }) => incarnation),
+    ).toEqual(['b', 'b']);
+    expect(placements.last('p')).toBe(before);
   });
 });

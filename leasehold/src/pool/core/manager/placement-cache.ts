@@ -49,9 +49,25 @@ export class PlacementCache {
     return placements;
   }
 
-  #policyOf(pool: string, { hasMoves }: PoolTable): Policy {
-    const { policy, movesPolicy = sticky } = this.#settings(pool);
-    return hasMoves ? movesPolicy : policy;
+  #policyOf(pool: string, table: PoolTable): Policy {
+    return policyInForce(this.#settings(pool), table);
+  }
+
+  /**
+   * Where the keys would belong if this member were gone, and no other process had come.
+   *
+   * @param rowsOf a table, as they will be when the moves under way are through
+   */
+  without(
+    pool: string,
+    incarnation: string,
+    table: PoolTable,
+    sessions: ReadonlyMap<string, Session>,
+    rowsOf: (table: PoolTable) => readonly Row[],
+  ): readonly Placement[] {
+    const after = table.apply([{ kind: 'leave', incarnation, why: 'expired' }], table.changedAt + 1);
+    const members = after.hasMoves ? withIntents(after, sessions) : staying(after, sessions);
+    return this.#policyOf(pool, after).place({ rows: rowsOf(after), members });
   }
 
   /** The policies may have changed. */
@@ -70,6 +86,12 @@ export class PlacementCache {
     return state.pool(pool).rowsOf(incarnation).length > spans;
   }
 }
+
+/** The policy that places the keys of this pool: another one once keys move with their state. */
+export const policyInForce = (
+  { policy, movesPolicy = sticky }: Pick<PoolSettings, 'policy' | 'movesPolicy'>,
+  { hasMoves }: PoolTable,
+): Policy => (hasMoves ? movesPolicy : policy);
 
 /** The members that may be given keys: those that do not want to leave; of two with one name, the later. */
 function staying(table: PoolTable, sessions: ReadonlyMap<string, Session>): PolicyMember[] {

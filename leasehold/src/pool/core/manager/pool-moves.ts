@@ -19,7 +19,7 @@ import type { Expected, Intent, MoveOrder, Report } from '../messages.ts';
 import { RING_SIZE } from '../../../runtime/keys/position.ts';
 import { type HandOvers, handOvers } from '../moves/hand-overs.ts';
 import type { Balance } from '../policy/policy.ts';
-import { type ObservedMove, Tickets, type WantedMove } from '../moves/tickets.ts';
+import { type MoveEnd, type ObservedMove, Tickets, type WantedMove } from '../moves/tickets.ts';
 import { type ResolvedDurations, reportWithinMs } from '../options.ts';
 import type { NumberedSpan } from '../messages.ts';
 import type { Batch } from '../state.ts';
@@ -49,6 +49,8 @@ export interface MoveNews {
 
 /** The moves of a pool, for an operator. */
 export interface MovesObservation {
+  /** Keys of the pool can move with their state already. */
+  readonly canMove: boolean;
   readonly underway: readonly ObservedMove[];
   /** Every member, in the order in which they joined. */
   readonly members: readonly MoverObservation[];
@@ -97,6 +99,7 @@ export class PoolMoves {
   /** Pools of which this leader knows the members well enough to count targets. */
   readonly #acquainted = new Set<string>();
   readonly #rounds = new Map<string, Round>();
+  readonly #ended: Record<MoveEnd, number> = { moved: 0, returned: 0, void: 0 };
   #issued = 0;
 
   constructor(terms: MoveTerms, now: Instant) {
@@ -116,6 +119,9 @@ export class PoolMoves {
     if (tickets === undefined) {
       tickets = new Tickets({
         term: this.#terms.term,
+        ended: (how) => {
+          this.#ended[how] += 1;
+        },
         nextId: () => `${this.#terms.process()}.${this.#terms.term}.${(this.#issued += 1)}`,
         sessions: () => this.#terms.sessionsOf(pool),
         lastSent: () => this.#terms.lastSent(),
@@ -242,6 +248,11 @@ export class PoolMoves {
     return heard.hearsTerm || (heard.holdsOther && tickets.isWaiting);
   }
 
+  /** What became of moves in all pools, in this term. */
+  get ended(): Readonly<Record<MoveEnd, number>> {
+    return this.#ended;
+  }
+
   observe(pool: string, table: PoolTable): MovesObservation {
     const tickets = this.#tickets.get(pool);
     const sessions = this.#terms.sessionsOf(pool);
@@ -256,7 +267,7 @@ export class PoolMoves {
         sentBytes: tickets?.sentBy(incarnation) ?? 0,
       };
     });
-    return { underway: tickets?.observe() ?? [], members };
+    return { canMove: table.hasMoves, underway: tickets?.observe() ?? [], members };
   }
 
   /** Undefined where nobody speaks of moves. */

@@ -26,18 +26,33 @@ describe('moves that came to nothing', () => {
     const setbacks = new Setbacks();
     setbacks.note({ ...place, to: 'b' }, instant(0));
     setbacks.note({ ...place, to: 'c' }, instant(600));
-    expect(setbacks.lastTarget(place)).toBe('c');
+    expect(setbacks.lastTarget(place, instant(600))).toBe('c');
     for (const other of [
       { from: 'a', start: 1n },
       { from: 'b', start: 0n },
     ])
-      expect([setbacks.lastTarget(other), setbacks.pauses(other, instant(0))]).toEqual([undefined, false]);
+      expect([setbacks.lastTarget(other, instant(600)), setbacks.pauses(other, instant(0))]).toEqual([
+        undefined,
+        false,
+      ]);
   });
 
-  it('of owners that are gone are forgotten', () => {
+  it('are trouble of another day half a minute after their pause: no target is avoided, and the next pause is the first', () => {
+    const setbacks = new Setbacks();
+    setbacks.note({ ...place, to: 'b' }, instant(0));
+    expect(setbacks.lastTarget(place, instant(30_499))).toBe('b');
+    expect(setbacks.lastTarget(place, instant(30_500))).toBeUndefined();
+    setbacks.note({ ...place, to: 'b' }, instant(30_500));
+    expect(setbacks.nextAfter(instant(30_500))).toBe(31_000);
+  });
+
+  it('of keys that are elsewhere are forgotten', () => {
     const setbacks = new Setbacks();
     setbacks.note({ ...place, to: 'b' }, instant(0));
     setbacks.keep(({ from }) => from !== 'a');
-    expect([setbacks.lastTarget(place), setbacks.nextAfter(instant(0))]).toEqual([undefined, undefined]);
+    expect([setbacks.lastTarget(place, instant(0)), setbacks.nextAfter(instant(0))]).toEqual([
+      undefined,
+      undefined,
+    ]);
   });
 });

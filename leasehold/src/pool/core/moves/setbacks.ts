@@ -1,11 +1,17 @@
 /**
  * Moves that came to nothing, so that the leader does not try again at once, and prefers another target.
+ *
+ * **A setback is forgotten** when the keys have left their owner, and when it is long over. Another target than the wanted one takes the keys
+ * to where they help less, and from where a quiet pool may move them once more: that is right for an owner that drains and has met with trouble a moment ago,
+ * and wrong for trouble of another day.
  */
 
 import { type Instant, later, soonest } from '../../../runtime/time.ts';
 
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 30_000;
+/** So long after its pause a setback says nothing any more. */
+const TELLING_MS = 30_000;
 
 /** Where: of this owner, the keys from this position. */
 interface Place {
@@ -24,7 +30,7 @@ export class Setbacks {
   readonly #known = new Map<string, Setback>();
 
   note({ from, start, to }: Place & { readonly to: string }, now: Instant): void {
-    const before = this.#known.get(keyOf({ from, start }));
+    const before = this.#lately({ from, start }, now);
     const pauseMs = before === undefined ? FIRST_PAUSE_MS : Math.min(LONGEST_PAUSE_MS, 2 * before.pauseMs);
     this.#known.set(keyOf({ from, start }), {
       place: { from, start },
@@ -39,8 +45,13 @@ export class Setbacks {
     return known !== undefined && now < known.until;
   }
 
-  lastTarget(place: Place): string | undefined {
-    return this.#known.get(keyOf(place))?.to;
+  lastTarget(place: Place, now: Instant): string | undefined {
+    return this.#lately(place, now)?.to;
+  }
+
+  #lately(place: Place, now: Instant): Setback | undefined {
+    const known = this.#known.get(keyOf(place));
+    return known !== undefined && now < later(known.until, TELLING_MS) ? known : undefined;
   }
 
   nextAfter(now: Instant): Instant | undefined {

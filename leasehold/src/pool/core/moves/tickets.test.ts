@@ -30,8 +30,10 @@ class Pool {
   table = TABLE;
   lastSent = 4;
   #issued = 0;
+  readonly ended: string[] = [];
   readonly tickets = new Tickets({
     term: TERM,
+    ended: (how) => this.ended.push(how),
     nextId: () => `t${(this.#issued += 1)}`,
     sessions: () => this.sessions,
     lastSent: () => this.lastSent,
@@ -243,6 +245,49 @@ describe('who is given a ticket', () => {
     expect(pool.told).toEqual(['c: t1:0-8#2 from A']);
   });
 
+  describe('after an attempt that came to nothing', () => {
+    /** `a` drains, and has abandoned what it was to bring to `b`. */
+    const failed = (): Pool => {
+      const pool = issued();
+      pool.says('b', RECEIVING);
+      pool.tickets.instructed([{ ...T1, to: 'b', toName: 'B', address: 'b:1' }], 6);
+      pool.says('a', { intent: 'draining', heard: { term: TERM, sequence: 6 } });
+      return pool;
+    };
+    const plannedAt = (pool: Pool, now: Instant): readonly string[] => {
+      pool.says('a', { intent: 'draining' }, now);
+      pool.plan(['0-8#2 a>b'], now);
+      return pool.told;
+    };
+
+    it('is another target than the one it failed with, as long as that was lately', () => {
+      expect(plannedAt(failed(), instant(500))).toEqual(['c: t2:0-8#2 from A']);
+      expect(plannedAt(failed(), instant(30_499))).toEqual(['c: t2:0-8#2 from A']);
+    });
+
+    it('is the wanted one again when the trouble is of another day', () =>
+      expect(plannedAt(failed(), instant(30_500))).toEqual(['b: t2:0-8#2 from A']));
+
+    it('is the wanted one again for keys that have been elsewhere meanwhile', () => {
+      const pool = failed();
+      for (const [at, owner] of [
+        [3, 'c'],
+        [4, 'a'],
+      ] as const) {
+        const moved: TableRecord = {
+          kind: 'move',
+          incarnation: owner,
+          spans: [span('0-8')],
+          ticket: `x${at}`,
+        };
+        pool.table = pool.table.apply([moved], at);
+        pool.tickets.committed(pool.table, NOW);
+      }
+      pool.plan(['0-8#4 a>b'], instant(100));
+      expect(pool.told).toEqual(['b: t2:0-8#4 from A']);
+    });
+  });
+
   it('is no source that has not reported lately, and none that has two tickets under way', () => {
     const pool = new Pool();
     pool.plan(['0-8#2 a>b'], instant(2 * RENEW_EVERY_MS));
@@ -262,6 +307,44 @@ describe('who is given a ticket', () => {
     pool.says('b', { held: [numbered('0-2#3')] });
     pool.plan(['4-6#2 a>b']);
     expect(pool.told).toEqual(['b: t1:4-6#2 from A']);
+  });
+});
+
+describe('what becomes of a ticket', () => {
+  const after = (pool: Pool, record: TableRecord): readonly string[] => {
+    pool.table = pool.table.apply([record], 3);
+    pool.tickets.committed(pool.table, NOW);
+    return pool.ended;
+  };
+
+  it('is counted once: moved, or returned after the source had handed the keys over', () => {
+    const [moved, returned, merged] = [issued(), issued(), issued()];
+    for (const pool of [moved, returned]) {
+      pool.says('b', RECEIVING);
+      pool.says('a', HANDED);
+    }
+    const spans = [span('0-8')];
+    expect(after(moved, { kind: 'move', incarnation: 'b', spans, ticket: 't1' })).toEqual(['moved']);
+    expect(after(returned, { kind: 'renumber', spans })).toEqual(['returned']);
+    expect(after(merged, { kind: 'renumber', spans })).toEqual(['void']);
+    for (const pool of [moved, returned, merged]) pool.tickets.committed(pool.table, NOW);
+    expect([moved, returned, merged].map(({ ended }) => ended.length)).toEqual([1, 1, 1]);
+  });
+
+  it('is void, once, if it is withdrawn or was not taken over', () => {
+    const withdrawn = issued();
+    withdrawn.plan([]);
+    withdrawn.says('a', HANDED);
+    expect(withdrawn.ended).toEqual(['void']);
+    const unknown = new Pool();
+    unknown.says('b', RECEIVING);
+    unknown.says('b', RECEIVING);
+    expect(unknown.ended).toEqual(['void']);
+  });
+
+  it('is void if its source is gone', () => {
+    const pool = issued();
+    expect(after(pool, { kind: 'leave', incarnation: 'a', why: 'expired' })).toEqual(['void']);
   });
 });
 

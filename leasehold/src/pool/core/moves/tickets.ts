@@ -50,12 +50,16 @@ interface Sent {
   readonly underway: ReadonlyMap<string, number>;
 }
 
+/** Its target has yet to say that it expects the keys, its source sends, or both have done all they can and a commit follows. */
+export type MovePhase = 'waiting' | 'streaming' | 'handed';
+
 /** A move under way, for an operator. */
 export interface ObservedMove extends TicketSpan {
   readonly from: string;
   readonly fromName: string;
   readonly to: string;
   readonly toName: string;
+  readonly phase: MovePhase;
   /** Sent so far. */
   readonly bytes: number;
 }
@@ -66,8 +70,14 @@ interface Words {
   readonly isLeaving: boolean;
 }
 
+/**
+ * What became of a ticket: the keys moved, the source had handed them over and was given them back, or the ticket was declared void before.
+ */
+export type MoveEnd = 'moved' | 'returned' | 'void';
+
 export interface TicketTerms {
   readonly term: number;
+  ended(how: MoveEnd): void;
   /** A ticket id that is unlike any other. */
   nextId(): string;
   sessions(): ReadonlyMap<string, Session>;
@@ -160,10 +170,18 @@ export class Tickets {
 
   /** The tickets under way, and how much this owner has sent in this term. */
   observe(): readonly ObservedMove[] {
-    return [...this.#live.values()].map(({ ticket, start, end, number, from, fromName, to, toName }) => ({
-      ...{ ticket, start, end, number, from, fromName, to, toName },
-      bytes: this.#sent.get(from)?.underway.get(ticket) ?? 0,
-    }));
+    return [...this.#live.values()].map((live) => {
+      const { ticket, start, end, number, from, fromName, to, toName } = live;
+      const isSending = this.#terms
+        .sessions()
+        .get(from)
+        ?.report.moving?.some((one) => one.ticket === ticket);
+      return {
+        ...{ ticket, start, end, number, from, fromName, to, toName },
+        phase: this.#isHanded(live) ? 'handed' : isSending === true ? 'streaming' : 'waiting',
+        bytes: this.#sent.get(from)?.underway.get(ticket) ?? 0,
+      };
+    });
   }
 
   sentBy(incarnation: string): number {
@@ -186,7 +204,7 @@ export class Tickets {
     if (isFree && covers(table.rowsOf(from), one) && names !== undefined) {
       const owners = { from, to, ...names, wantedTo: to };
       this.#live.set(ticket, { ticket, start, end, number, ...owners, since: now, instructed });
-    } else this.#void.set(ticket, { start, end, number, from });
+    } else this.#declareVoid(ticket, { start, end, number, from });
   }
 
   /** Not against the word of a source that has heard this term and does not name the ticket. */
@@ -194,7 +212,7 @@ export class Tickets {
     const source = this.#terms.sessions().get(one.from)?.report;
     const isDenied = source?.heard?.term === this.#terms.term && !names(source, one.ticket);
     if (!isDenied) this.#takeOver(one, table, now, 0);
-    else if (!this.#live.has(one.ticket)) this.#void.set(one.ticket, one);
+    else if (!this.#live.has(one.ticket)) this.#declareVoid(one.ticket, one);
   }
 
   #hasAbandoned(session: Session, { ticket, instructed }: Ticket): boolean {
@@ -217,7 +235,12 @@ export class Tickets {
   #withdraw(ticket: Ticket): void {
     const { start, end, number, from } = ticket;
     this.#live.delete(ticket.ticket);
-    this.#void.set(ticket.ticket, { start, end, number, from });
+    this.#declareVoid(ticket.ticket, { start, end, number, from });
+  }
+
+  #declareVoid(ticket: string, span: Omit<TicketSpan, 'ticket'> & { readonly from: string }): void {
+    if (!this.#void.has(ticket)) this.#terms.ended('void');
+    this.#void.set(ticket, span);
   }
 
   /** After a decision: ends tickets that make no sense any more, and issues others. `undefined` if the decision did not get so far. */
@@ -247,7 +270,7 @@ export class Tickets {
   /** A candidate has become a member. As one it was told of no ticket, so it may have dropped what it was brought before. */
   admitted(incarnation: string): void {
     for (const one of this.#terms.sessions().get(incarnation)?.report.receiving ?? [])
-      this.#void.set(one.ticket, one);
+      this.#declareVoid(one.ticket, one);
   }
 
   #issue(one: WantedMove, table: PoolTable, open: ReadonlySet<string>, now: Instant): void {
@@ -257,7 +280,7 @@ export class Tickets {
     if (now >= later(source.receivedAt, 2 * this.#terms.renewEveryMs())) return;
     if (this.isBusy(one) || this.#setbacks.pauses(one, now)) return;
     if (this.#count(({ from: its }) => its === from) >= MOST_AT_ONCE) return;
-    const to = this.#targetFor(one, table, open);
+    const to = this.#targetFor(one, table, open, now);
     const names = to === undefined ? undefined : namesOf(from, to, table);
     if (to === undefined || names === undefined) return;
     const ticket = this.#terms.nextId();
@@ -273,8 +296,9 @@ export class Tickets {
     { from, to, start }: WantedMove,
     table: PoolTable,
     open: ReadonlySet<string>,
+    now: Instant,
   ): string | undefined {
-    const failed = this.#setbacks.lastTarget({ from, start });
+    const failed = this.#setbacks.lastTarget({ from, start }, now);
     const isFit = (each: string): boolean => each !== from && this.#canTake(from, each, open);
     const mustMove = isToBeEmpty(table.members.get(from), this.#terms.sessions().get(from)?.report);
     const others = mustMove && (to === failed || !isFit(to)) ? [...open].filter((each) => each !== to) : [];
@@ -358,15 +382,13 @@ export class Tickets {
     for (const [ticket, live] of this.#live) {
       if (covers(table.rowsOf(live.from), live)) continue;
       this.#live.delete(ticket);
-      const isBack = partsWithin(
-        [{ start: live.start, end: live.end, number: live.number }],
-        table.rowsOf(live.to),
-      );
-      if (
-        isBack.length === 0 &&
-        table.rowsOf(live.from).some((row) => row.start < live.end && live.start < row.end)
-      )
-        this.#setbacks.note(live, now); // Given back, or merged meanwhile.
+      const hasMoved = table.rowsOf(live.to).some((row) => row.ticket === ticket);
+      const isBack = table.rowsOf(live.from).some((row) => row.start < live.end && live.start < row.end);
+      if (hasMoved) this.#terms.ended('moved');
+      else if (isBack) {
+        this.#terms.ended(this.#isHanded(live) ? 'returned' : 'void'); // Given back, or merged meanwhile.
+        this.#setbacks.note(live, now);
+      } else this.#terms.ended('void');
     }
     for (const [ticket, span] of this.#void)
       if (partsWithin([span], table.rowsOf(span.from)).length === 0) this.#void.delete(ticket);
@@ -376,7 +398,9 @@ export class Tickets {
       [...this.#words.values()].flatMap(({ handed }) => handed.map(({ ticket }) => ticket)),
     );
     for (const ticket of this.#heard.keys()) if (!said.has(ticket)) this.#heard.delete(ticket);
-    this.#setbacks.keep(({ from }) => table.members.has(from));
+    this.#setbacks.keep(({ from, start }) =>
+      table.rowsOf(from).some((row) => row.start <= start && start < row.end),
+    );
   }
 
   #namedBy({ since }: Ticket): Instant {

@@ -25,6 +25,7 @@ function bench(...owners: readonly (FoundOwner | undefined)[]) {
         runtime,
         whyNone: () => undefined,
         find: () => owners[Math.min(found, owners.length - 1)],
+        findWeakly: (_, tried) => [ADA, BEN].find(({ incarnation }) => !tried.has(incarnation)),
         otherThan: async (_, __, withinMs, signal) => {
           signal.throwIfAborted();
           pausesMs.push(withinMs);
@@ -195,4 +196,40 @@ describe('a call that no owner serves', () => {
       expect(called).toEqual([]);
     },
   );
+});
+
+describe('a weak call', () => {
+  const weak = { weak: true } as const;
+
+  it('is made although nobody is known to be the owner', async () => {
+    const { call, called } = bench(undefined);
+    expect(await call(({ name }) => name, weak)).toBe('ada');
+    expect(called).toEqual(['ada']);
+  });
+
+  it('goes on to another if one refuses or cannot be reached, and begins anew when all were asked', async () => {
+    const { call, called } = bench(undefined);
+    let asked = 0;
+    const answer = (): string => {
+      asked += 1;
+      return asked === 1 ? refusing() : asked < 4 ? unreachable() : 'done';
+    };
+    expect(await call(answer, weak)).toBe('done');
+    expect(called).toEqual(['ada', 'ben', 'ada', 'ben']);
+  });
+
+  it('pauses between attempts, also while the table names an owner that cannot be reached', async () => {
+    const { call, called, pausesMs } = bench(ADA);
+    await expect(call(unreachable, { ...weak, maxAttempts: 4 })).rejects.toMatchObject({
+      code: 'NOT_SERVED',
+    });
+    expect(called).toEqual(['ada', 'ben', 'ada', 'ben']);
+    expect(pausesMs).toHaveLength(4);
+  });
+
+  it('is not repeated if it may have had an effect', async () => {
+    const { call, called } = bench(undefined);
+    await expect(call(broken, weak)).rejects.toThrow('fetch failed');
+    expect(called).toEqual(['ada']);
+  });
 });

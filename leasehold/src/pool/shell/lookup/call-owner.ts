@@ -11,6 +11,8 @@
  * time-out, an answer that the lease was lost, the work may have run. The failure then goes to the caller, unless the
  * caller has said that the call is `idempotent`.
  *
+ * **A weak call** goes on to the next who may know something of the key: its last owner, then any other, as often as it takes.
+ *
  * The wait grows from 20 to 250 ms, by half more or less at random, so that callers of an owner that died do not
  * come back all at once.
  */
@@ -29,8 +31,19 @@ export interface FoundOwner {
   readonly url: string;
   readonly name: string;
   readonly incarnation: string;
-  /** The lease number, for the owner to compare. */
+  /** The lease number, for the owner to compare. 0 of an owner that was named only because `weak` was asked for: nobody ever holds a key under 0. */
   readonly number: number;
+}
+
+/** What `lookup.find` takes besides the key. */
+export interface WeakOption {
+  /**
+   * Weak consistency: names an owner also when nobody can say who the owner is: the last one heard of, then any other. Such an answer has the number 0,
+   * and whoever is asked may know nothing of the key, or something old.
+   *
+   * @default false
+   */
+  weak?: boolean | undefined;
 }
 
 /** How `lookup.call` looks for an owner, and for how long. */
@@ -46,6 +59,9 @@ export interface LookupCallOptions {
 
   /** The call may be repeated although the first attempt may have had an effect. @default false */
   idempotent?: boolean | undefined;
+
+  /** Weak consistency: calls somebody also when nobody can say who the owner is, as {@link WeakOption} of `lookup.find` says. @default false */
+  weak?: boolean | undefined;
 }
 
 /** One request to the owner. The signal aborts when the time is over, or when the caller's own does. */
@@ -55,6 +71,8 @@ export type OwnerCall<T> = (owner: FoundOwner, signal: AbortSignal) => Promise<T
 export interface CallDependencies {
   readonly runtime: Runtime;
   find(key: Key): FoundOwner | undefined;
+  /** The owner, or else the best other one to ask; none of those that were tried. */
+  findWeakly(key: Key, tried: ReadonlySet<string>): FoundOwner | undefined;
   /** Why no owner is found, if a Manager has said. */
   whyNone(): unknown;
   /** Resolves after this time, or as soon as another owner, or the same under another number, is found. */
@@ -62,11 +80,18 @@ export interface CallDependencies {
 }
 
 /** @internal */
-export const CALL_OPTIONS: OptionTable<LookupCallOptions, 'timeoutMs' | 'maxAttempts' | 'idempotent'> = {
+export const WEAK_OPTION: OptionTable<WeakOption, 'weak'> = { weak: or(false, is.flag) };
+
+/** @internal */
+export const CALL_OPTIONS: OptionTable<
+  LookupCallOptions,
+  'timeoutMs' | 'maxAttempts' | 'idempotent' | 'weak'
+> = {
   signal: optional(is.signal),
   timeoutMs: or(15_000, is.timeLimit),
   maxAttempts: or(Number.POSITIVE_INFINITY, is.from(1, Number.POSITIVE_INFINITY), 'any number'),
   idempotent: or(false, is.flag),
+  weak: or(false, is.flag),
 };
 
 const FIRST_WAIT_MS = 20;
@@ -79,16 +104,20 @@ export async function callOwner<T>(
   options: LookupCallOptions,
   around: CallDependencies,
 ): Promise<T> {
-  const { signal, timeoutMs, maxAttempts, idempotent } = resolveOptions('', options, CALL_OPTIONS);
+  const { signal, timeoutMs, maxAttempts, idempotent, weak } = resolveOptions('', options, CALL_OPTIONS);
   signal?.throwIfAborted();
   using time = deadline(around.runtime, timeoutMs, signal);
   let waitMs = FIRST_WAIT_MS;
   let last: unknown;
   let mayHaveRun = false;
+  const tried = new Set<string>();
   for (let made = 0; !time.isOver && made < maxAttempts; ) {
-    const owner = around.find(key);
-    if (owner !== undefined) {
+    const known = around.find(key);
+    const owner = weak ? around.findWeakly(key, tried) : known;
+    if (owner === undefined) tried.clear();
+    else {
       made += 1;
+      tried.add(owner.incarnation);
       const outcome = await attempted(call, owner, time.signal, idempotent);
       if (outcome.kind === 'done') return outcome.result;
       last = outcome.why;
@@ -98,7 +127,7 @@ export async function callOwner<T>(
     const pauseMs = waitMs * (0.5 + around.runtime.random());
     waitMs = Math.min(2 * waitMs, LONGEST_WAIT_MS);
     if (made < maxAttempts)
-      await around.otherThan(owner, key, pauseMs, time.signal).catch(unless(() => time.isOver));
+      await around.otherThan(known, key, pauseMs, time.signal).catch(unless(() => time.isOver));
   }
   throw notServed(key, mayHaveRun, last ?? around.whyNone());
 }

@@ -236,3 +236,40 @@ describe('a look-up that is closed', () => {
     await failing;
   });
 });
+
+describe('a weak find', () => {
+  it('names the owner with its number, as any find, if there is one', () => {
+    const { lookup, answer } = bench();
+    answer(3, OWNER);
+    expect(lookup.find('alice', { weak: true })).toEqual({ ...OWNER, number: 3 });
+  });
+
+  it('names the last owner under no number if there is none, which only those are told who ask for it', () => {
+    const { lookup, answer } = bench();
+    answer(3, OWNER);
+    answer(4, undefined, 4);
+    expect(lookup.find('alice')).toBeUndefined();
+    expect(lookup.find('alice', { weak: false })).toBeUndefined();
+    expect(lookup.find('alice', { weak: true })).toEqual({ ...OWNER, number: 0 });
+  });
+
+  it('names nobody if nobody was ever heard of', () => {
+    const { lookup, answer } = bench();
+    expect(lookup.find('alice', { weak: true })).toBeUndefined();
+    answer(3);
+    expect(lookup.find('alice', { weak: true })).toBeUndefined();
+  });
+
+  it('is refused with another option than there is', () => {
+    const { lookup } = bench();
+    expect(() => lookup.find('alice', { weak: 'yes' } as never)).toThrow('weak');
+  });
+
+  it('makes a call that nobody would have been called by', async () => {
+    const { lookup, answer } = bench();
+    answer(3, OWNER);
+    answer(4, undefined, 4);
+    const url = await lookup.call('alice', (owner) => `${owner.url} ${owner.number}`, { weak: true });
+    expect(url).toBe('http://a 0');
+  });
+});

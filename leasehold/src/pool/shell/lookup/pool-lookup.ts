@@ -13,7 +13,7 @@
 
 import { unreachable } from '../../../runtime/assert.ts';
 import { alarmOn, Driver } from '../../../runtime/driver.ts';
-import { checkKeyHash, hashKey, type Key } from '../../../runtime/keys/hash.ts';
+import { checkKeyHash, hashKey, type Key, keyHash } from '../../../runtime/keys/hash.ts';
 import { highOf, lowOf, RING_SIZE } from '../../../runtime/keys/position.ts';
 import type { RangeSet } from '../../../runtime/keys/range-set.ts';
 import type { Logger } from '../../../runtime/logger.ts';
@@ -24,7 +24,14 @@ import { Lookup, type LookupEffect, type LossReason } from '../../core/lookup/lo
 import type { FromManager, LookupPace, Refused, TableRow, ToManager } from '../../core/messages.ts';
 import type { ResolvedDurations } from '../../core/options.ts';
 import { Application, type Surface } from '../application.ts';
-import { type LookupCallOptions, callOwner, type FoundOwner, type OwnerCall } from './call-owner.ts';
+import {
+  type LookupCallOptions,
+  callOwner,
+  type FoundOwner,
+  type OwnerCall,
+  WEAK_OPTION,
+  type WeakOption,
+} from './call-owner.ts';
 import { closed, refusal } from '../errors.ts';
 import { deadline } from '../../../runtime/deadline.ts';
 import {
@@ -36,6 +43,7 @@ import {
 } from '../../../runtime/handle.ts';
 import { HandleEvents } from '../../../node/service/handle-events.ts';
 import type { Service } from '../../../node/service/service.ts';
+import { resolveOptions } from '../../../runtime/option-table.ts';
 import { waitWithin } from '../../../runtime/wait-within.ts';
 import { showAs } from '../../../runtime/inspection.ts';
 import { Refusals } from '../refusals.ts';
@@ -81,6 +89,8 @@ export interface LookupDependencies {
 
 /** Servers are often started after their clients. */
 const NEVER_OWNED_MS = 10_000;
+
+const NONE: ReadonlySet<string> = new Set();
 
 const words = new Uint32Array(2);
 
@@ -150,13 +160,25 @@ export class PoolLookup implements Handle<LookupStatus> {
 
   /**
    * The owner of the key, as far as known here; undefined: nobody. A hint: the owner refuses keys of other owners.
+   * With `weak`, if there is none, the last owner heard of, and then any other, with 0 for the number.
    *
    * @throws {ClosedError} if this look-up was closed: the table then grows old, and nobody would say so
    * @throws {InvalidArgumentError} if the key is neither a string that is not too long nor a position
    */
-  find(key: Key): FoundOwner | undefined {
+  find(key: Key, options: WeakOption = {}): FoundOwner | undefined {
     const row = this.row(key);
-    return row?.owner === undefined ? undefined : found(row);
+    if (row?.owner !== undefined) return found(row);
+    const { weak } = resolveOptions('', options, WEAK_OPTION);
+    return weak ? this.#findWeakly(key, NONE) : undefined;
+  }
+
+  #findWeakly(key: Key, tried: ReadonlySet<string>): FoundOwner | undefined {
+    const row = this.row(key);
+    if (row?.owner !== undefined && !tried.has(row.owner.incarnation)) return found(row);
+    const position = keyHash(key);
+    for (const owner of this.#core.weakOwners(highOf(position), lowOf(position)))
+      if (!tried.has(owner.incarnation)) return found({ owner, number: 0 });
+    return undefined;
   }
 
   /**
@@ -268,6 +290,8 @@ export class PoolLookup implements Handle<LookupStatus> {
    * A call may return a `Response` of `fetch`, or an `IncomingMessage`: an owner that answers by `httpAnswer` that
    * another is the owner has refused. A call that may have had an effect is not repeated, unless `idempotent`.
    *
+   * A `weak` call is made also if nobody can say who the owner is: to the last owner heard of, then to any other.
+   *
    * @throws {UnavailableError} if no owner served the key in time; unless the call is idempotent, nothing was done
    * @throws the error of the call, if the call may have had an effect
    * @throws {ClosedError} if this look-up is closed before that
@@ -277,6 +301,7 @@ export class PoolLookup implements Handle<LookupStatus> {
     return callOwner(key, call, options, {
       runtime: this.#around.runtime,
       find: (asked) => this.find(asked),
+      findWeakly: (asked, tried) => this.#findWeakly(asked, tried),
       whyNone: () => (this.#wasNeverOwned() ? this.#unknownPool : undefined),
       otherThan: (owner, asked, withinMs, signal) => this.#otherThan(owner, asked, withinMs, signal),
     });
@@ -429,7 +454,7 @@ showAs(PoolLookup, 'PoolLookup', (lookup) => {
   return { pool, position, ageMs: Math.round(lookup.status().ageMs), isCutOff };
 });
 
-const found = ({ owner, number }: TableRow): FoundOwner => ({
+const found = ({ owner, number }: Pick<TableRow, 'owner' | 'number'>): FoundOwner => ({
   url: owner?.url ?? '',
   name: owner?.name ?? '',
   incarnation: owner?.incarnation ?? '',

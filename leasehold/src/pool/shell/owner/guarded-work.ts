@@ -18,15 +18,28 @@ export type KeyWork<T> = (held: HeldKey) => Promise<T> | T;
 export async function guardedWork<T>(key: Key, held: HeldKey | undefined, work: KeyWork<T>): Promise<T> {
   if (held === undefined) throw notOwner(key);
   using holding = held;
-  const result = await whatComesOf(work, holding);
+  const result = await whatComesOf(() => work(holding));
   if (!holding.isHeld()) throw leaseLost(key, holding.number);
   return result;
 }
 
+/** Work that is also done if the key is not held. */
+export type WeakKeyWork<T> = (held: HeldKey | undefined) => Promise<T> | T;
+
+/**
+ * Weak consistency: nothing is checked at the end, and the result is handed back in any case.
+ *
+ * @param held disposed of at the end; undefined: the key is not held, and the work is done all the same
+ */
+export async function weakWork<T>(held: HeldKey | undefined, work: WeakKeyWork<T>): Promise<T> {
+  using _ = held;
+  return await whatComesOf(() => work(held));
+}
+
 /** An error of the work is not an error of `guard` before the work, though both may be of the same kind. */
-async function whatComesOf<T>(work: KeyWork<T>, held: HeldKey): Promise<T> {
+async function whatComesOf<T>(work: () => Promise<T> | T): Promise<T> {
   try {
-    return await work(held);
+    return await work();
   } catch (error) {
     markThrownByWork(error);
     throw error;

@@ -2,6 +2,7 @@ import { getEventListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { inspect } from 'node:util';
 import { HandMovedRuntime, listeningLogger } from '../../../node/tcp/socket-script.ts';
+import { notOwner } from '../errors.ts';
 import type { Key } from '../../../runtime/keys/hash.ts';
 import { RING_SIZE } from '../../../runtime/keys/position.ts';
 import type { FromManager, GrantedSpan, ToManager, Update } from '../../core/messages.ts';
@@ -351,5 +352,99 @@ describe('a map of an owner', () => {
         message: expect.stringContaining('this owner has a map of that name'),
       }),
     );
+  });
+});
+
+describe('weak work on a key', () => {
+  const weak = { weak: true } as const;
+  const numberOf = (held: { readonly number: number } | undefined): number | undefined => held?.number;
+
+  it('has the handle if the key is held, and takes its turn', async () => {
+    const { owner } = bench();
+    let finish = (): void => {};
+    const order: string[] = [];
+    const first = owner.guard(LEFT, () => new Promise<void>((resolve) => (finish = resolve)));
+    const second = owner.guard(
+      LEFT,
+      (held) => {
+        order.push('second');
+        return numberOf(held);
+      },
+      weak,
+    );
+    await turn();
+    order.push('first');
+    finish();
+    await first;
+    expect([await second, order]).toEqual([5, ['first', 'second']]);
+  });
+
+  it('is done without a handle if the key is not held, where other work is refused', async () => {
+    const { owner } = bench(false);
+    await expect(owner.guard(LEFT, never)).rejects.toMatchObject({ code: 'NOT_OWNER' });
+    expect(await owner.guard(LEFT, (held) => held === undefined, weak)).toBe(true);
+  });
+
+  it('finds that the number of a weak answer is held by nobody, also if the key is', () => {
+    const { owner } = bench();
+    expect([owner.isHeld(LEFT, 5), owner.isHeld(LEFT, 0)]).toEqual([true, false]);
+  });
+
+  it('is done without a handle if the key is lost while it waits for its turn', async () => {
+    const { owner, runtime } = bench();
+    void owner.guard(LEFT, hangs);
+    const waiting = owner.guard(LEFT, (held) => held === undefined, weak);
+    runtime.pass(durations.leaseMs);
+    expect(await waiting).toBe(true);
+  });
+
+  it('hands its result back although the lease has ended meanwhile; the handle says that it has', async () => {
+    const { owner, runtime } = bench();
+    const work = async (held: { isHeld(): boolean } | undefined): Promise<boolean | undefined> => {
+      runtime.pass(durations.leaseMs);
+      return held?.isHeld();
+    };
+    expect(await owner.guard(LEFT, work, weak)).toBe(false);
+  });
+
+  it('can set nothing in a map without a handle, nor with one whose lease has ended', async () => {
+    const { owner, runtime, renew } = bench();
+    const map = owner.leasedMap<string>('carts');
+    const late = owner.guard(
+      LEFT,
+      (held) => {
+        runtime.pass(durations.leaseMs);
+        return map.set(held as never, 'late');
+      },
+      weak,
+    );
+    await expect(late).rejects.toMatchObject({ code: 'LEASE_LOST' });
+    await expect(owner.guard(LEFT, (held) => map.set(held as never, 'weak'), weak)).rejects.toThrow();
+    renew();
+    expect([map.size, map.peek(LEFT)]).toEqual([0, undefined]);
+  });
+
+  it('fails with its own errors, and is not done twice for them', async () => {
+    const { owner } = bench();
+    let times = 0;
+    const failing = owner.guard(
+      LEFT,
+      () => {
+        times += 1;
+        throw notOwner('of another pool');
+      },
+      weak,
+    );
+    await expect(failing).rejects.toThrow('of another pool');
+    expect(times).toBe(1);
+  });
+
+  it('is not done any more by an owner that has left', async () => {
+    const { owner, runtime } = bench();
+    const left = owner.close();
+    await turn();
+    runtime.pass(2 * durations.leaseMs);
+    await left;
+    await expect(owner.guard(LEFT, never, weak)).rejects.toMatchObject({ code: 'CLOSED' });
   });
 });

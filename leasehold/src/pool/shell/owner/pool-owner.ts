@@ -33,7 +33,7 @@ import { HandleEvents } from '../../../node/service/handle-events.ts';
 import type { Service } from '../../../node/service/service.ts';
 import { waitWithin } from '../../../runtime/wait-within.ts';
 import { closed, notOwner } from '../errors.ts';
-import { guardedWork, type KeyWork } from './guarded-work.ts';
+import { guardedWork, type KeyWork, type WeakKeyWork, weakWork } from './guarded-work.ts';
 import { type HeldKey, HeldKeys } from './held-keys.ts';
 import type { KeyCarrier } from '../moves/key-carrier.ts';
 import type { MoveRules } from '../moves/moves-options.ts';
@@ -53,7 +53,7 @@ import { ownerService } from '../service/owner-and-lookup.ts';
 import type { OwnerStatus } from '../status.ts';
 import { Upcalls } from './upcalls.ts';
 import { Condition } from '../../../runtime/condition.ts';
-import type { LeaseholdError } from '../../../runtime/errors.ts';
+import { type LeaseholdError, NotOwnerError } from '../../../runtime/errors.ts';
 import { type ResolvedOptions, resolveOptions } from '../../../runtime/option-table.ts';
 
 /** @internal */
@@ -90,6 +90,14 @@ export interface OwnerDependencies {
 export interface GuardOptions {
   /** Gives up waiting for the key's turn. For work that has begun the signal is a part of `held.signal`. */
   signal?: AbortSignal | undefined;
+  /** Weak consistency: see {@link WeakGuardOptions}. @default false */
+  weak?: false | undefined;
+}
+
+/** What `guard` takes for work that is also done if the key is not held. */
+export interface WeakGuardOptions extends Omit<GuardOptions, 'weak'> {
+  /** The work is done in any case, and its result is handed back in any case; `held` is undefined if the key is not held. */
+  weak: true;
 }
 
 /** How long an owner without `moves` drains, which can only wait. */
@@ -312,12 +320,40 @@ export class PoolOwner implements Handle<OwnerStatus> {
    * @throws {InvalidArgumentError} if work on the same key awaits this call
    * @throws {ClosedError} if this owner has left, or leaves before the turn comes; the work has not begun
    */
-  async guard<T>(key: Key, work: KeyWork<T>, options: GuardOptions = {}): Promise<T> {
+  guard<T>(key: Key, work: KeyWork<T>, options?: GuardOptions): Promise<T>;
+  /**
+   * Weak consistency: the work also runs if the key is not held, and then `held` is undefined. Such work may be done twice at a time, by several
+   * owners, or on old state; nothing it sets in a {@link LeasedMap} is kept, because that takes a handle.
+   * If the key is held, the work takes its turn, and a lease that ends meanwhile is no error; if it moves, the work waits for a second at most.
+   */
+  guard<T>(key: Key, work: WeakKeyWork<T>, options: WeakGuardOptions): Promise<T>;
+  async guard<T>(
+    key: Key,
+    work: KeyWork<T> & WeakKeyWork<T>,
+    options: GuardOptions | WeakGuardOptions = {},
+  ): Promise<T> {
     options.signal?.throwIfAborted();
     if (this.#state === 'left') throw closed('the owner');
+    if (options.weak === true) return this.#guardWeakly(key, work, options.signal);
     if (this.check(key) === undefined && !this.#queue.isHeld(key)) throw notOwner(key);
     const { signal } = options;
     return this.#queue.run(key, () => guardedWork(key, this.#hold(key, signal), work), signal);
+  }
+
+  /** Beside the queue if no turn comes there, because the key is not held or about to move. */
+  async #guardWeakly<T>(key: Key, work: WeakKeyWork<T>, signal: AbortSignal | undefined): Promise<T> {
+    let hasBegun = false;
+    const begin = (held: HeldKey | undefined): Promise<T> => {
+      hasBegun = true;
+      return weakWork(held, work);
+    };
+    if (this.check(key) === undefined || this.#queue.isHeld(key)) return begin(undefined);
+    try {
+      return await this.#queue.run(key, () => begin(this.#hold(key, signal)), signal);
+    } catch (error) {
+      if (hasBegun || !(error instanceof NotOwnerError)) throw error;
+      return begin(undefined); // The key was lost before its turn came, or is on its way.
+    }
   }
 
   /**

@@ -10,9 +10,10 @@
 import { formatHash, RING_SIZE } from '../../../runtime/keys/position.ts';
 import type { Instant } from '../../../runtime/time.ts';
 import type { ManagerObservation, OwnerObservation } from '../../core/manager/observation.ts';
-import type { OwnerAddress } from '../../core/messages.ts';
+import type { Intent, OwnerAddress } from '../../core/messages.ts';
+import type { MovesObservation } from '../../core/manager/pool-moves.ts';
 import { clockRateBound, lossBoundMs, type ResolvedDurations, takeoverHoldMs } from '../../core/options.ts';
-import type { PoolTable, Row } from '../../core/table.ts';
+import type { MemberOrder, PoolTable, Row } from '../../core/table.ts';
 import { publicPart, type WrittenRange, writeRange } from './events.ts';
 import { RequestProblem } from '../../../node/service/route.ts';
 import type { HandleHead } from '../../../node/service/status-routes.ts';
@@ -169,6 +170,13 @@ export interface OwnerAnswer extends OwnerAddress {
   /** How much longer the Manager holds the owner's keys if nothing is heard. */
   readonly keptForMs: number | null;
   readonly load: number | null;
+  /** What the owner is to do with its keys; null unless this Manager leads, and of one that is no member. */
+  readonly intent: Intent | null;
+  /** What an operator has ordered; null if nothing. */
+  readonly order: MemberOrder | null;
+  /** Moves under way, from this owner and to it; null unless this Manager leads. */
+  readonly movesOut: number | null;
+  readonly movesIn: number | null;
 }
 
 export interface OwnersAnswer {
@@ -392,25 +400,27 @@ export function ownersAnswer(
   const table = seen.state.pool(pool);
   const { owners } = tallyOf(table);
   const wanted = seen.role === 'leading' ? wantedShares(seen.target(pool)) : undefined;
+  const moves = seen.moves(pool);
   const observed = seen.owners.filter((owner) => owner.pool === pool);
   const page = pageOf(observed, ({ name, incarnation }) => `${name} ${incarnation}`, paging);
   return {
     pool,
     count: observed.length,
-    owners: page.items.map((owner) =>
-      ownerAnswer(owner, table, owners.get(owner.incarnation) ?? NOTHING, wanted, source.now()),
-    ),
+    owners: page.items.map((owner) => ({
+      ...ownerAnswer(owner, table, owners.get(owner.incarnation) ?? NOTHING, wanted, source.now()),
+      ...movingPart(owner.incarnation, table, moves),
+    })),
     next: page.next,
   };
 }
 
-export function ownerAnswer(
+function ownerAnswer(
   owner: OwnerObservation,
   table: PoolTable,
   { spans, share }: Share,
   wanted: ReadonlyMap<string, Share> | undefined,
   now: Instant,
-): OwnerAnswer {
+): Omit<OwnerAnswer, keyof MovingPart> {
   const { incarnation, isMember, isLeaving, isProvable, lastHeardAt, holdUntil, load, recalled } = owner;
   return {
     ...publicPart(owner),
@@ -426,6 +436,21 @@ export function ownerAnswer(
     heardAgoMs: lastHeardAt === undefined ? null : msUntil(now, lastHeardAt),
     keptForMs: holdUntil === undefined ? null : msUntil(holdUntil, now),
     load: load ?? null,
+  };
+}
+
+type MovingPart = Pick<OwnerAnswer, 'intent' | 'order' | 'movesOut' | 'movesIn'>;
+
+/** An order is in the log, which all know; what an owner intends itself, and what is under way, only the leader hears. */
+function movingPart(incarnation: string, table: PoolTable, moves: MovesObservation | undefined): MovingPart {
+  const member = moves?.members.find((each) => each.incarnation === incarnation);
+  const count = (end: 'from' | 'to'): number | null =>
+    moves?.underway.filter((move) => move[end] === incarnation).length ?? null;
+  return {
+    intent: member?.intent ?? null,
+    order: table.members.get(incarnation)?.order ?? null,
+    movesOut: count('from'),
+    movesIn: count('to'),
   };
 }
 

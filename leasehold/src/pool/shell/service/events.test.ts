@@ -73,6 +73,17 @@ describe('changes between two states', () => {
     expect(told(start, taken)).toEqual(['lost a 1 of 25 %', 'granted b 1 of 25 %']);
   });
 
+  it('tell what an operator has ordered, each time it changes', () => {
+    const ordered = commit(start, { kind: 'order', incarnation: 'a.1', order: 'cordoned' });
+    const back = commit(ordered, { kind: 'order', incarnation: 'a.1', order: undefined });
+    const orders = [start, ordered, back, back].map((state, index, all) =>
+      changesBetween(all[index - 1] ?? ManagerState.empty, state).flatMap((event) =>
+        event.kind === 'pool.ordered' ? [[event.owner.name, event.order]] : [],
+      ),
+    );
+    expect(orders).toEqual([[], [['a', 'cordoned']], [['a', null]], []]);
+  });
+
   it('tell that a pool was removed, and nothing of keys that nobody had', () => {
     const left = commit(
       start,

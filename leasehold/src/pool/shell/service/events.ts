@@ -20,7 +20,7 @@ import { formatHash, RING_SIZE } from '../../../runtime/keys/position.ts';
 import { merge, type Span } from '../../../runtime/keys/range.ts';
 import type { OwnerAddress } from '../../core/messages.ts';
 import type { Batch, ManagerState } from '../../core/state.ts';
-import type { LeaveReason, Member, PoolTable } from '../../core/table.ts';
+import type { LeaveReason, Member, MemberOrder, PoolTable } from '../../core/table.ts';
 import { firstEndingAfter, percent, shareOf } from './shares.ts';
 
 /** On the ring, `end` left out, as 16 hexadecimal digits each; one that ends at 2^64 ends at 0. */
@@ -44,6 +44,13 @@ export type PoolEvent =
   | { readonly kind: 'pool.removed'; readonly pool: string }
   | { readonly kind: 'pool.joined'; readonly pool: string; readonly owner: OwnerAddress }
   | { readonly kind: 'pool.left'; readonly pool: string; readonly owner: OwnerAddress; readonly why: WhyLeft }
+  | {
+      readonly kind: 'pool.ordered';
+      readonly pool: string;
+      readonly owner: OwnerAddress;
+      /** What an operator wants of the owner; null if nothing any more. */
+      readonly order: MemberOrder | null;
+    }
   | ({
       readonly kind: 'pool.lost';
       readonly pool: string;
@@ -96,7 +103,7 @@ export function reasonsIn(batches: readonly Batch[]): Reasons {
   return (pool, incarnation) => reasons.get(JSON.stringify([pool, incarnation]));
 }
 
-/** Pool by pool: the owners that joined or left, and the keys that were lost, moved and granted. */
+/** Pool by pool: the owners that joined or left, what operators ordered, and the keys that were lost, moved and granted. */
 export function changesBetween(
   before: ManagerState,
   after: ManagerState,
@@ -133,6 +140,11 @@ function membersBetween(pool: string, was: PoolTable, is: PoolTable, reasons: Re
         why: reasons(pool, member.incarnation) ?? 'unknown',
       }),
     ),
+    ...[...is.members.values()].flatMap((member): PoolEvent[] => {
+      const { incarnation, order } = member;
+      if (order === was.members.get(incarnation)?.order) return [];
+      return [{ kind: 'pool.ordered', pool, owner: publicPart(member), order: order ?? null }];
+    }),
   ];
 }
 

@@ -10,7 +10,7 @@ import type { ApiSource } from './source.ts';
 import { metricsText } from '../../../runtime/metrics-text.ts';
 import { instant } from '../../../runtime/time.ts';
 import type { StoreMember } from './source.ts';
-import { apiRoutes, keepingNothing, standby, threeOwners } from './source-script.ts';
+import { apiRoutes, keepingNothing, moving, standby, threeOwners } from './source-script.ts';
 
 const METRICS = [...OWN, ...PROCESS_METRICS];
 
@@ -137,6 +137,24 @@ describe('the metrics of a Manager', () => {
     expect(sampleOf(read, 'process_resident_memory_bytes')).toBe(50_000_000);
   });
 
+  it('say what moves, what is to move, and what became of moves, if it leads', () => {
+    const mover = moving();
+    mover.movesEnded = { moved: 5, returned: 2, void: 1 };
+    const leading = parse(renderMetrics(mover.source()));
+    const rows = mover.state.pool('presence').rowsOf('presence-1.1').length;
+    expect(rows).toBeGreaterThan(1);
+    expect(sampleOf(leading, 'leasehold_pool_draining_ranges', { pool: 'presence' })).toBe(rows);
+    expect(sampleOf(leading, 'leasehold_pool_moves_underway', { pool: 'presence' })).toBe(1);
+    expect(
+      ['moved', 'returned', 'void'].map((outcome) =>
+        sampleOf(leading, 'leasehold_pool_moves_total', { outcome }),
+      ),
+    ).toEqual([5, 2, 1]);
+    mover.role = 'standby';
+    const names = parse(renderMetrics(mover.source())).samples.map(({ name }) => name);
+    expect(names.filter((name) => /draining|_moves_/.test(name))).toEqual([]);
+  });
+
   it('are all there, once each, of the type they are said to be', () => {
     expect([...read.types]).toEqual(METRICS.map(({ name, type }) => [name, type]));
   });
@@ -152,7 +170,17 @@ describe('the metrics of a Manager', () => {
 
   it('have no labels but those that are few', () => {
     const labels = new Set(read.samples.flatMap((each) => Object.keys(each.labels)));
-    expect([...labels].sort()).toEqual(['check', 'le', 'limit', 'module', 'pool', 'role', 'version', 'why']);
+    expect([...labels].sort()).toEqual([
+      'check',
+      'le',
+      'limit',
+      'module',
+      'outcome',
+      'pool',
+      'role',
+      'version',
+      'why',
+    ]);
   });
 
   it('say of one of several how far behind it is, who else is there, and how the store is', () => {

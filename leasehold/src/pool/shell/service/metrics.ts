@@ -7,6 +7,7 @@
  */
 
 import type { ManagerObservation } from '../../core/manager/observation.ts';
+import { handsAllOver } from '../../core/messages.ts';
 import { behindBy, knowsNothing, msUntil, poolNames, termKnown } from './answers.ts';
 import type { ManagerCounters } from './counters.ts';
 import type { Family } from '../../../runtime/metrics-text.ts';
@@ -101,6 +102,27 @@ export const METRICS: readonly Metric<Reading>[] = [
     'Share of the ring that is not where the policy wants it, from 0 to 1; only of a leader.',
     (pool, { seen }) =>
       seen.role === 'leading' ? misplacedShare(seen.state.pool(pool), seen.target(pool)) : undefined,
+  ),
+  perPool(
+    'leasehold_pool_draining_ranges',
+    'Ranges of owners that hand all their keys over; only of a leader.',
+    (pool, { seen }) => {
+      const table = seen.state.pool(pool);
+      const draining = seen.moves(pool)?.members.filter(({ intent }) => handsAllOver(intent));
+      return draining?.reduce((sum, { incarnation }) => sum + table.rowsOf(incarnation).length, 0);
+    },
+  ),
+  perPool(
+    'leasehold_pool_moves_underway',
+    'Ranges on their way to another owner with their state; only of a leader.',
+    (pool, { seen }) => seen.moves(pool)?.underway.length,
+  ),
+  labelled(
+    'counter',
+    'leasehold_pool_moves_total',
+    'outcome',
+    'Moves that ended in this term; returned: the source had handed over and was given the keys back; void: it came to nothing before. Only of a leader.',
+    ({ seen }) => Object.entries(seen.movesEnded ?? {}),
   ),
 
   counter(

@@ -2,6 +2,7 @@
 
 import type { ManagerObservation } from '../../core/manager/observation.ts';
 import type { Intent } from '../../core/messages.ts';
+import type { MovePhase } from '../../core/moves/tickets.ts';
 import type { MemberOrder } from '../../core/table.ts';
 import type { Order } from '../manager/order-owner.ts';
 import { type WrittenRange, writeRange } from './events.ts';
@@ -26,6 +27,7 @@ export interface MoveAnswer extends WrittenRange {
   readonly fromName: string;
   readonly to: string;
   readonly toName: string;
+  readonly phase: MovePhase;
   /** Sent so far. */
   readonly bytes: number;
 }

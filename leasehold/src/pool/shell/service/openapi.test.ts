@@ -23,6 +23,8 @@ function eventful(): ManagerToLookAt {
   if (taken !== undefined) {
     manager.commit('presence', [{ kind: 'move', incarnation: 'presence-2.1', spans: [taken], ticket: 't' }]);
   }
+  for (const order of ['cordoned', 'emptying', 'released', undefined] as const)
+    manager.commit('presence', [{ kind: 'order', incarnation: 'presence-3.1', order }]);
   manager.commit('presence', [{ kind: 'leave', incarnation: 'presence-3.1', why: 'certified' }]);
   manager.commit('idle', []);
   manager.commit('idle', [{ kind: 'remove' }]);
@@ -143,6 +145,7 @@ describe('the OpenAPI document', () => {
         'pool.left',
         'pool.lost',
         'pool.moved',
+        'pool.ordered',
         'pool.removed',
       ].sort(),
     );

@@ -13,6 +13,7 @@ import {
   apiRoutes,
   keepingNothing,
   ManagerToLookAt,
+  moving,
   standby,
   threeOwners,
   waiting,
@@ -94,6 +95,18 @@ describe.skipIf(isMissing)(
       const saysSo = /^disconnected; data from \d\d:\d\d:\d\d$/.test(text ?? '');
       return saysSo && filter !== 'none' && title === 'Leasehold (disconnected)';
     };
+
+    it('says beside an owner what it does with its keys, and tells of orders', async () => {
+      const page = await visit((await serve(moving())).url);
+      expect(await page.locator('#owners .state').allTextContents()).toEqual([
+        'hands all over; 1 range on the way out',
+        '1 range on the way in',
+        '',
+      ]);
+      await eventually(() => page.locator('#events li').first().textContent()).toContain(
+        'presence-1 is to hand all its keys over',
+      );
+    });
 
     it('shows owners, the ring and events', async () => {
       const page = await visit((await serve(threeOwners())).url);

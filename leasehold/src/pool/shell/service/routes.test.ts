@@ -8,11 +8,12 @@ import { alone, closed } from '../errors.ts';
 import type { OwnersAnswer, PoolAnswer, PoolSummary, StatusAnswer, TableAnswer } from './answers.ts';
 import type { LoggedEvent } from './event-log.ts';
 import type { ExplainAnswer, KeyAnswer } from './explain.ts';
+import type { MoverObservation } from '../../core/manager/pool-moves.ts';
 import { ManagerState } from '../../core/state.ts';
 import {
   apiRoutes,
   keepingNothing,
-  type ManagerToLookAt,
+  ManagerToLookAt,
   moving,
   standby,
   threeOwners,
@@ -427,6 +428,20 @@ describe('a Manager that has just begun to lead, and waits for what an earlier o
 });
 
 describe('/v1/pool/{pool}/owners', () => {
+  it('says what owners are to do with their keys, and what is on its way', () => {
+    const manager = moving();
+    const { owners } = ok<OwnersAnswer>(manager, '/v1/pool/presence/owners');
+    expect(owners).toMatchObject([
+      { name: 'presence-1', intent: 'emptying', order: 'emptying', movesOut: 1, movesIn: 0 },
+      { name: 'presence-2', intent: 'stay', order: null, movesOut: 0, movesIn: 1 },
+      { name: 'presence-3', intent: 'stay', order: null, movesOut: 0, movesIn: 0 },
+    ]);
+    manager.role = 'standby';
+    expect(ok<OwnersAnswer>(manager, '/v1/pool/presence/owners').owners[0]).toMatchObject({
+      ...{ intent: null, order: 'emptying', movesOut: null, movesIn: null },
+    });
+  });
+
   it('shows members and those who want to be, by name', () => {
     const manager = threeOwners();
     manager.candidates.push({
@@ -562,7 +577,8 @@ describe('/v1/pool/{pool}/explain', () => {
     expect(sentence(answer, 'never lost')).toBeDefined();
     expect(sentence(answer, '0.4 s ago, which is as it should be')).toBeDefined();
     expect(sentence(answer, `point ${answer.policy.claimedBy?.point}`)).toBeDefined();
-    expect(answer.sentences.at(-1)).toBe('It is where the policy wants it.');
+    expect(answer.sentences.at(-2)).toBe('It is where the policy wants it.');
+    expect(answer).toMatchObject({ arrived: 'granted', moving: null });
   });
 
   it('explains the tag, which is what is hashed', () => {
@@ -603,14 +619,14 @@ describe('/v1/pool/{pool}/explain', () => {
     const wanted =
       key.find((each) => explain(manager, `key=${each}`).policy.wants?.name === 'presence-4') ?? '';
     const owner = before.get(wanted);
-    expect(explain(manager, `key=${wanted}`).sentences.at(-1)).toBe(
+    expect(explain(manager, `key=${wanted}`).sentences).toContain(
       `It will be recalled from ${owner?.name} and then granted to presence-4.`,
     );
     const start = keyHash(wanted);
     manager.about.set(owner?.incarnation ?? '', { recalled: [{ start, end: start + 1n, number: 4 }] });
     const answer = explain(manager, `key=${wanted}`);
     expect(answer.isRecalled).toBe(true);
-    expect(answer.sentences.at(-1)).toContain(`It has been recalled: ${owner?.name} was asked`);
+    expect(sentence(answer, `It has been recalled: ${owner?.name} was asked`)).toBeDefined();
   });
 
   it('says how long the keys of a silent owner are kept', () => {
@@ -624,11 +640,151 @@ describe('/v1/pool/{pool}/explain', () => {
     expect(sentence(explain(manager), 'has not heard')).toBeDefined();
   });
 
+  it('says what becomes of the key if its owner dies', () => {
+    const manager = threeOwners();
+    const { ifOwnerDied, owner } = explain(manager);
+    expect(ifOwnerDied).toEqual({ goesTo: expect.anything(), afterMs: 9_350, keepsState: false });
+    const goesTo = ifOwnerDied?.goesTo?.name;
+    expect(goesTo).not.toBe(owner?.name);
+    expect(explain(manager).sentences.at(-1)).toBe(
+      `If ${owner?.name} died now and was not started again, it would lose its state and go to ${goesTo} as soon as its death is proved, or in 9.3 s.`,
+    );
+    manager.about.set(owner?.incarnation ?? '', { isProvable: false });
+    expect(explain(manager).sentences.at(-1)).toContain(`go to ${goesTo} in 9.3 s.`);
+    manager.commit('presence', [{ kind: 'leave', incarnation: owner?.incarnation ?? '', why: 'expired' }]);
+    expect(explain(manager)).toMatchObject({ arrived: null, ifOwnerDied: null });
+    manager.settle('presence');
+    expect(explain(manager).owner?.name).toBe(goesTo);
+  });
+
+  it('says that there is no other owner', () => {
+    const manager = new ManagerToLookAt();
+    manager.join('presence', 'presence-1');
+    manager.settle('presence');
+    expect(explain(manager).ifOwnerDied).toMatchObject({ goesTo: null });
+    expect(explain(manager).sentences.at(-1)).toBe('If presence-1 died now, no other owner could take it.');
+  });
+
+  describe('in a pool whose keys move', () => {
+    /** The row of presence-1 that is on its way, by its place; and a place of another row of an owner. */
+    const underway = (manager: ManagerToLookAt): string =>
+      `hash=${formatHash(manager.moves?.underway[0]?.start ?? 0n)}`;
+    const of = (manager: ManagerToLookAt, incarnation: string): string =>
+      `hash=${formatHash(manager.state.pool('presence').rowsOf(incarnation).at(-1)?.start ?? 0n)}`;
+    const phased = (phase: 'waiting' | 'streaming' | 'handed'): ManagerToLookAt => {
+      const manager = moving();
+      const [move] = manager.moves?.underway ?? [];
+      if (manager.moves !== undefined && move !== undefined)
+        manager.moves = { ...manager.moves, underway: [{ ...move, phase }] };
+      return manager;
+    };
+    const intending = (parts: Partial<MoverObservation>): ManagerToLookAt => {
+      const manager = moving();
+      const { members = [] } = manager.moves ?? {};
+      manager.commit('presence', [{ kind: 'order', incarnation: 'presence-1.1', order: undefined }]);
+      manager.moves = {
+        ...{ canMove: true, underway: [] },
+        members: members.map((member) =>
+          member.name === 'presence-1' ? { ...member, order: undefined, ...parts } : member,
+        ),
+      };
+      return manager;
+    };
+
+    it('names the policy that places them, and no point of a policy that does not', () => {
+      const manager = moving();
+      const answer = explain(manager, of(manager, 'presence-2.1'));
+      expect(answer.policy).toMatchObject({ name: 'sticky', isSatisfied: true, claimedBy: null });
+      expect(answer.why).toContain('keys stay where they are');
+      expect(sentence(answer, 'The policy (sticky) wants it at presence-2: keys stay')).toBeDefined();
+    });
+
+    it('says what moves it, how far that is and why', () => {
+      const manager = moving();
+      const answer = explain(manager, underway(manager));
+      expect(answer).toMatchObject({
+        moving: { ticket: 'm1.3.1', to: { name: 'presence-2' }, phase: 'streaming', bytes: 1_000 },
+        policy: { wants: { name: 'presence-2' }, isSatisfied: false },
+        why: 'presence-1 is to hand all its keys over, as an operator has ordered',
+        isRecalled: false,
+      });
+      expect(sentence(answer, 'presence-1 has sent 1000 bytes of state so far')).toBeDefined();
+      expect(sentence(answer, 'recalled')).toBeUndefined();
+      const other = explain(manager, of(manager, 'presence-1.1'));
+      expect(other.moving).toBeNull();
+      expect(sentence(other, 'with its state, when it is its turn')).toBeDefined();
+    });
+
+    it('says that it is about to move, and that it has been handed over', () => {
+      const before = phased('waiting');
+      expect(sentence(explain(before, underway(before)), 'It is about to move to presence-2')).toBeDefined();
+      const after = phased('handed');
+      const answer = explain(after, underway(after));
+      expect(sentence(answer, 'presence-1 serves it no more')).toBeDefined();
+      expect(answer.ifOwnerDied).toMatchObject({
+        ...{ goesTo: { name: 'presence-2' }, afterMs: 0, keepsState: true },
+      });
+      expect(answer.sentences.at(-1)).toContain('it would go to presence-2 with its state');
+    });
+
+    it.each([
+      [{ intent: 'cordoned' }, 'presence-1 takes no more keys, and keeps those it has'],
+      [{ intent: 'stay' }, 'keys stay where they are'],
+    ] as const)('says why it stays: %j', (parts, words) => {
+      const manager = intending(parts);
+      expect(explain(manager, of(manager, 'presence-1.1')).why).toContain(words);
+    });
+
+    it('says that an operator has cordoned its owner', () => {
+      const manager = intending({ intent: 'cordoned', order: 'cordoned' });
+      manager.commit('presence', [{ kind: 'order', incarnation: 'presence-1.1', order: 'cordoned' }]);
+      expect(explain(manager, of(manager, 'presence-1.1')).why).toContain('as an operator has ordered');
+    });
+
+    it('says that it is asked back if its state is not to move', () => {
+      const manager = moving();
+      manager.commit('presence', [{ kind: 'order', incarnation: 'presence-1.1', order: 'released' }]);
+      const { members = [] } = manager.moves ?? {};
+      const released = members.map((member) => ({ ...member, order: 'released' as const }));
+      manager.moves = { canMove: true, underway: [], members: released };
+      const answer = explain(manager, of(manager, 'presence-1.1'));
+      expect(answer.why).toContain('give back, without its state');
+      expect(sentence(answer, 'It will be recalled from presence-1')).toBeDefined();
+    });
+
+    it('says that it stays as long as no owner can take its state', () => {
+      const manager = moving();
+      const { members = [] } = manager.moves ?? {};
+      const alone = members.map((member) => ({ ...member, targets: 0 }));
+      manager.moves = { canMove: true, underway: [], members: alone };
+      const answer = explain(manager, of(manager, 'presence-1.1'));
+      expect(sentence(answer, 'as long as no owner can take its state')).toBeDefined();
+    });
+
+    it('says that it arrived with its state, or came back', () => {
+      const manager = moving();
+      const [move] = manager.moves?.underway ?? [];
+      if (move === undefined) throw new Error('nothing moves');
+      const { start, end, ticket } = move;
+      const query = underway(manager);
+      const number = manager.commit('presence', [{ kind: 'renumber', spans: [{ start, end }] }]);
+      expect(explain(manager, query)).toMatchObject({ arrived: 'returned', number, moving: null });
+      expect(sentence(explain(manager, query), 'stayed with its state')).toBeDefined();
+      manager.commit('presence', [
+        { kind: 'move', incarnation: 'presence-2.1', spans: [{ start, end }], ticket },
+      ]);
+      const moved = explain(manager, query);
+      expect(moved).toMatchObject({ arrived: 'moved', owner: { name: 'presence-2' } });
+      expect(sentence(moved, 'the range moved there with its state')).toBeDefined();
+    });
+  });
+
   it('leaves the policy to the leader', () => {
     const manager = threeOwners();
     manager.role = 'standby';
     const answer = explain(manager);
     expect(answer.policy).toMatchObject({ wants: null, isSatisfied: null, claimedBy: null });
+    expect(answer).toMatchObject({ arrived: 'granted', moving: null, why: null, ifOwnerDied: null });
     expect(answer.sentences.at(-1)).toContain('this Manager does not lead');
   });
 });

@@ -82,6 +82,20 @@ const extent: Readonly<Record<string, Schema>> = {
 const event = (kind: string, description: string, facts: Readonly<Record<string, Schema>>): Schema =>
   object({ kind: oneOf([kind], description), ...stamp, ...facts }, description);
 
+const PHASE = oneOf(
+  ['waiting', 'streaming', 'handed'],
+  'waiting: its target has yet to say that it expects the keys; streaming: its source sends, and serves meanwhile, but for a short stop at the end; handed: the state is at the target, and the commit follows',
+);
+
+const INTENT = oneOf(
+  ['stay', 'cordoned', 'emptying', 'draining'],
+  'cordoned: takes no more keys; emptying: and hands over all it has; draining: and then leaves',
+);
+const ORDER = oneOf(
+  ['cordoned', 'emptying', 'released'],
+  'what an operator has ordered; released: what was not handed over is given back without its state. Null: nothing, or nothing any more',
+);
+
 const owner = ref('OwnerAddress');
 const leader = (description: string): Schema =>
   orNull(
@@ -180,6 +194,10 @@ export const EVENT: Schema = {
       owner,
       ...extent,
     }),
+    event('pool.ordered', 'an operator wants something else of an owner', {
+      ...{ pool: POOL, owner },
+      order: orNull(ORDER),
+    }),
     event('pool.removed', 'a pool was removed', { pool: POOL }),
     event('pool.lost', 'keys lost their state', {
       ...{ pool: POOL, owner: orNull(owner) },
@@ -242,6 +260,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     fromName: text('its name'),
     to: text('the incarnation that takes them over'),
     toName: text('its name'),
+    phase: PHASE,
     bytes: whole('sent so far'),
   }),
   Mover: object({
@@ -251,16 +270,8 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
       type: ['boolean', 'null'],
       description: 'its keys move with their state; null if this leader has not heard it yet',
     },
-    intent: oneOf(
-      ['stay', 'cordoned', 'emptying', 'draining'],
-      'cordoned: takes no more keys; emptying: and hands over all it has; draining: and then leaves',
-    ),
-    order: orNull(
-      oneOf(
-        ['cordoned', 'emptying', 'released'],
-        'what an operator has ordered; released: what was not handed over is given back without its state',
-      ),
-    ),
+    intent: INTENT,
+    order: orNull(ORDER),
     ranges: whole('rows it still has'),
     targets: wholeOrNull('how many owners could take its keys; null as long as this leader does not know'),
     sentBytes: whole('sent by it in this term'),
@@ -316,6 +327,12 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     heardAgoMs: wholeOrNull('since its last report; null if this Manager has not heard it'),
     keptForMs: wholeOrNull('how much longer its keys are kept for it if nothing is heard'),
     load: numberOrNull('as it last reported'),
+    intent: orNull(INTENT),
+    order: orNull(ORDER),
+    movesOut: wholeOrNull(
+      'ranges on their way from it to other owners, with their state; null unless this Manager leads',
+    ),
+    movesIn: wholeOrNull('ranges on their way to it; null unless this Manager leads'),
   }),
   Owners: object({
     pool: POOL,
@@ -355,6 +372,34 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
         }),
       ),
     }),
+    arrived: orNull(
+      oneOf(
+        ['granted', 'moved', 'returned'],
+        'how the owner got the keys under this number. granted: without state, or nobody had any; moved: with their state, from another owner; returned: it had them before under another number, and goes on with their state. Null if nobody owns them',
+      ),
+    ),
+    moving: orNull(
+      object(
+        {
+          ticket: text('its name, unlike any other'),
+          to: owner,
+          phase: PHASE,
+          bytes: whole('sent so far, for all keys of this move'),
+        },
+        'the move that the key is a part of; null if there is none, and unless this Manager leads',
+      ),
+    ),
+    why: textOrNull('why it is to be where the policy wants it; null unless this Manager leads'),
+    ifOwnerDied: orNull(
+      object(
+        {
+          goesTo: orNull(owner),
+          afterMs: whole('when, if the death is not proved before'),
+          keepsState: yes('all its state is at the next owner already'),
+        },
+        'what would become of the key if its owner died now and no other process came; null if nobody owns it, if the owner was not heard yet, and unless this Manager leads',
+      ),
+    ),
     sentences: listOf(text('one step'), 'the same for people'),
   }),
   Row: object({

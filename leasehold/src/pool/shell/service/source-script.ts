@@ -13,6 +13,8 @@ import type {
   OwnerObservation,
 } from '../../core/manager/observation.ts';
 import { resolveDurations } from '../../core/options.ts';
+import { intentOf } from '../../core/manager/intent.ts';
+import { sticky } from '../../core/policy/sticky.ts';
 import { consistentHashing } from '../../core/policy/consistent-hashing.ts';
 import type { Placement } from '../../core/policy/policy.ts';
 import type { MovesObservation } from '../../core/manager/pool-moves.ts';
@@ -53,17 +55,13 @@ export class ManagerToLookAt {
   removePool: ApiSource['removePool'] = async () => true;
   order: ApiSource['order'] = async (_, { owner }) => `${owner}.1`;
   moves: MovesObservation | undefined;
+  movesEnded: NonNullable<ManagerObservation['movesEnded']> = { moved: 0, returned: 0, void: 0 };
   /** The differences from an owner that was heard just now, by incarnation. */
   readonly about: Map<string, Partial<OwnerObservation>> = new Map();
   readonly candidates: OwnerObservation[] = [];
   readonly counters: ManagerCounters = new ManagerCounters();
   readonly events: ManagerEventLog;
   readonly #recorder: Recorder;
-  readonly #placements = new Map<
-    string,
-    { readonly members: string; readonly target: readonly Placement[] }
-  >();
-
   constructor({ capacity }: { readonly capacity?: number } = {}) {
     this.events = new EventLog({ epoch: 'life1', capacity });
     this.#recorder = new Recorder(this.events, this.counters, () => this.wallMs);
@@ -107,20 +105,21 @@ export class ManagerToLookAt {
     if (grants.length > 0) this.commit(pool, grants);
   }
 
-  target(pool: string): readonly Placement[] {
+  /** Without this member, if there is one. */
+  target(pool: string, gone?: string): readonly Placement[] {
     if (this.role !== 'leading') return [];
-    const table = this.state.pool(pool);
-    const members = JSON.stringify([...table.members.keys()]);
-    const known = this.#placements.get(pool);
-    if (known?.members === members) return known.target;
-    const staying = [...table.members.values()].map(({ name, incarnation }) => ({
-      name,
-      incarnation,
-      load: undefined,
+    const whole = this.state.pool(pool);
+    const table =
+      gone === undefined ? whole : whole.apply([{ kind: 'leave', incarnation: gone, why: 'left' }], 1_000);
+    const underway = this.moves?.underway ?? [];
+    const rows = table.rows.map((row) => {
+      const move = underway.find(({ start, end }) => start === row.start && end === row.end);
+      return move === undefined ? row : { ...row, owner: move.to };
+    });
+    const members = [...table.members.values()].map(({ name, incarnation, order }) => ({
+      ...{ name, incarnation, load: undefined, intent: intentOf({ order }, undefined) },
     }));
-    const target = policy.place({ rows: table.rows, members: staying });
-    this.#placements.set(pool, { members, target });
-    return target;
+    return (table.hasMoves ? sticky : policy).place({ rows, members });
   }
 
   observe(): ManagerObservation {
@@ -141,7 +140,9 @@ export class ManagerToLookAt {
       lookups: this.lookups,
       target: (pool) => this.target(pool),
       moves: () => (this.role === 'leading' ? this.moves : undefined),
-      policy: () => policy.name,
+      movesEnded: this.role === 'leading' ? this.movesEnded : undefined,
+      heirs: (pool, incarnation) => this.target(pool, incarnation),
+      policy: (pool) => (this.state.pool(pool).hasMoves ? sticky : policy).name,
     };
   }
 
@@ -299,10 +300,11 @@ export function moving(): ManagerToLookAt {
   const [from, to] = ['presence-1', 'presence-2'];
   const member = { movesKeys: true, intent: 'stay', order: undefined, targets: 2, sentBytes: 0 } as const;
   manager.moves = {
+    canMove: true,
     underway: [
       {
         ...{ ticket: 'm1.3.1', start, end, number, from: `${from}.1`, fromName: from },
-        ...{ to: `${to}.1`, toName: to, bytes: 1_000 },
+        ...{ to: `${to}.1`, toName: to, phase: 'streaming', bytes: 1_000 },
       },
     ],
     members: [

@@ -133,6 +133,7 @@ export class MovesCheck {
       if (arriving.has(key)) this.#world.count('keys taken up again after a lapse');
       arriving.add(key);
     }
+    this.#world.count('arrivals to be taken up');
   }
 
   /** The application says so. If the keys have lapsed, it is told again to take them up, and begins once more. */
@@ -210,6 +211,7 @@ export class MovesCheck {
       const { truth } = this.#checker;
       const taken = new Set(records.flatMap((record) => (record.kind === 'move' ? [record.ticket] : [])));
       this.#world.count('moves', taken.size);
+      if (this.isEachTermALog) this.#world.count('moves without a log', taken.size);
       for (const ticket of taken) this.#committedTickets.add(ticket);
       const madeAtMs = this.#madeAtMs(leader);
       for (const record of records) this.#judge(record, ears, taken, madeAtMs);

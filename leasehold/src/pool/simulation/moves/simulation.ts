@@ -31,6 +31,10 @@ const FLOORS: Readonly<Record<string, number>> = {
   'owners that cannot move': 0.5,
   'records renumber': 0.5,
   'records merge': 0.5,
+  'moves without a log': 1,
+  'moved beside two logs': 1,
+  'handed over beside two logs': 1,
+  'arrivals to be taken up': 4,
 };
 
 export const simulation: Simulation = {
