@@ -60,14 +60,14 @@ const nothing = { entries: () => [], read: () => undefined, write: () => {}, for
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** As a server that is asked by another process: counts the calls of a key, and answers how many there were. */
-const ask = (lookup: PoolLookup, key: Key): Promise<number> =>
+const ask = (lookup: PoolLookup, key: Key, workMs = 0): Promise<number> =>
   lookup.call(key, async ({ url }) => {
     const server = servers.find(({ owner }) => owner.url === url);
     if (server === undefined) throw new Error(`nobody is at ${url}`);
     await turn();
     return server.owner.guard(key, async (held) => {
       const count = (server.rooms.get(held) ?? 0) + 1;
-      await turn();
+      await (workMs > 0 ? new Promise((resolve) => setTimeout(resolve, workMs)) : turn());
       return server.rooms.set(held, count);
     });
   });
@@ -176,6 +176,22 @@ describe('an owner that drains', () => {
     expect(await working).toBe(100);
     expect(await draining).toMatchObject({ lost: 0 });
     expect(await ask(lookup, key)).toBe(101);
+    expect(losses).toEqual([]);
+    await lookup.close();
+  }, 60_000);
+
+  it('hands over everything although its keys are never idle for as long as a short stop', async () => {
+    const { a, lookup, losses } = await cluster({ moves: { stopTimeoutMs: 10 } });
+    await askAll(lookup);
+    const ofA = KEYS.filter((key) => lookup.find(key)?.name === 'a');
+    losses.length = 0;
+    let isOver = false;
+    const asking = ofA.map(async (key) => {
+      for (let count = 2; !isOver; count += 1) expect(await ask(lookup, key, 100)).toBe(count);
+    });
+    const draining = a.owner.drain({ timeoutMs: 30_000 }).finally(() => (isOver = true));
+    expect(await draining).toMatchObject({ lost: 0 });
+    await Promise.all(asking);
     expect(losses).toEqual([]);
     await lookup.close();
   }, 60_000);

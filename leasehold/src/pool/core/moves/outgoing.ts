@@ -16,6 +16,10 @@
  * Whatever takes keys out of the hands of the ticket (a lapse, a recall, another number, another history) abandons it:
  * {@link Outgoing.abandonBroken} looks at the keys themselves after every change of theirs, and not at the reasons.
  *
+ * **How long a stop may be.** While an owner serves on, a stop is short, because callers wait for no need of theirs. An owner that hands everything over has to
+ * outlast the work under way, whose length this owner finds out: a stop that took too long makes the next ones four times as long, those of other ranges
+ * too, up to `revokeTimeoutMs`. Otherwise an owner whose requests take longer than `stopTimeoutMs` would lose in the end whatever is never idle.
+ *
  * An abandoned ticket is remembered for as long as its number is here, because updates that still name it may be on their way.
  */
 
@@ -28,6 +32,8 @@ import type { MoveEffect, MoveInput, MoveSettings } from './seam.ts';
 /** Stops that took too long before a ticket is abandoned, and the pause after the first of them, which doubles. */
 const MOST_STOPS = 5;
 const STOP_AGAIN_MS = 500;
+/** The next stop of an owner that hands everything over is so many times as long. */
+const STOP_GROWTH = 4;
 /** Somebody may watch a drain: while much is sent, how much is said so often. It costs one small message that is not answered. */
 const PROGRESS_EVERY_MS = 300;
 
@@ -42,6 +48,8 @@ interface Departure {
   /** The end of the stop, or of the wait for the target. */
   due: Instant | undefined;
   isLastStop: boolean;
+  /** How long the present stop may be. */
+  stopMs: number;
   /** Of everything, the last frame included. */
   digest: string | undefined;
   /** The first report that named it. */
@@ -55,6 +63,8 @@ export interface Circumstances {
   readonly heardAt: Instant | undefined;
   readonly renewEveryMs: number;
   readonly revokeTimeoutMs: number;
+  /** Whether this owner is to have no keys. */
+  readonly handsAllOver: boolean;
   /** When the drain ends in any case. */
   readonly drainUntil: Instant | undefined;
 }
@@ -70,6 +80,8 @@ export class Outgoing {
   /** Something that a Manager should hear of soon. */
   #isNews = false;
   #toldAt: Instant | undefined;
+  /** How long the next stop may be, as those that took too long have shown; undefined: none has, or this owner serves on. */
+  #longerStopMs: number | undefined;
 
   constructor(holdings: Holdings, settings: MoveSettings) {
     this.#holdings = holdings;
@@ -114,7 +126,7 @@ export class Outgoing {
       if (its.start < end && start < its.end) effects.push(...this.#abandon(other, 'replaced'));
     if (!this.#holdings.canMove(order)) return effects; // Not named in the next report: then the Manager gives it up.
     this.#departures.set(ticket, {
-      ...{ order, phase: 'streaming', bytes: 0, isCaughtUp: false, stops: 0, isLastStop: false },
+      ...{ order, phase: 'streaming', bytes: 0, isCaughtUp: false, stops: 0, isLastStop: false, stopMs: 0 },
       ...{ notBefore: undefined, due: undefined, digest: undefined, toldIn: undefined },
     });
     this.#isNews = true;
@@ -154,6 +166,7 @@ export class Outgoing {
   /** Begins each stop that can begin now. */
   goOn(at: Circumstances): MoveEffect[] {
     const { now, heardAt, renewEveryMs, revokeTimeoutMs, drainUntil } = at;
+    if (!at.handsAllOver) this.#longerStopMs = undefined;
     // After its pause a stop waits for the next word of a Manager, and for no instant.
     for (const departure of this.#departures.values())
       if (departure.notBefore !== undefined && departure.notBefore <= now) departure.notBefore = undefined;
@@ -163,7 +176,8 @@ export class Outgoing {
       const { order, phase, isCaughtUp, notBefore } = departure;
       if (phase !== 'streaming' || !isCaughtUp || notBefore !== undefined) continue;
       const isLast = drainUntil !== undefined && drainUntil <= later(now, revokeTimeoutMs);
-      const by = later(now, isLast ? revokeTimeoutMs : this.#settings.stopTimeoutMs);
+      departure.stopMs = isLast ? revokeTimeoutMs : this.#stopMs(revokeTimeoutMs);
+      const by = later(now, departure.stopMs);
       departure.phase = 'stopping';
       departure.isLastStop = isLast;
       departure.due = by;
@@ -171,6 +185,11 @@ export class Outgoing {
       effects.push({ do: 'stop', ticket: order.ticket, by, isLast });
     }
     return effects;
+  }
+
+  #stopMs(revokeTimeoutMs: number): number {
+    const { stopTimeoutMs } = this.#settings;
+    return Math.max(stopTimeoutMs, Math.min(this.#longerStopMs ?? stopTimeoutMs, revokeTimeoutMs));
   }
 
   #freeze(departure: Departure, now: Instant): MoveEffect[] {
@@ -194,7 +213,7 @@ export class Outgoing {
   }
 
   /** Ends what has taken too long. */
-  expire(now: Instant, transitions: Transitions): MoveEffect[] {
+  expire(now: Instant, handsAllOver: boolean, transitions: Transitions): MoveEffect[] {
     const effects: MoveEffect[] = [];
     for (const departure of [...this.#departures.values()]) {
       const { order, phase, due } = departure;
@@ -202,19 +221,22 @@ export class Outgoing {
       if (phase === 'frozen') effects.push(...this.#abandon(order.ticket, 'the target did not acknowledge'));
       else if (departure.isLastStop)
         effects.push(...this.#giveUpStop(departure, 'the last stop took too long', transitions));
-      else effects.push(...this.#serveOn(departure, now));
+      else effects.push(...this.#serveOn(departure, now, handsAllOver));
     }
     return effects;
   }
 
-  #serveOn(departure: Departure, now: Instant): MoveEffect[] {
+  #serveOn(departure: Departure, now: Instant, handsAllOver: boolean): MoveEffect[] {
+    const { stopMs } = departure;
     const { ticket } = departure.order;
     departure.stops += 1;
+    if (handsAllOver) this.#longerStopMs = Math.max(this.#longerStopMs ?? 0, STOP_GROWTH * stopMs);
     if (departure.stops >= MOST_STOPS) return this.#abandon(ticket, `${MOST_STOPS} stops took too long`);
     departure.phase = 'streaming';
     departure.isCaughtUp = false;
     departure.due = undefined;
-    departure.notBefore = later(now, STOP_AGAIN_MS * 2 ** (departure.stops - 1));
+    // Callers are served for as long as they have waited at least.
+    departure.notBefore = later(now, handsAllOver ? stopMs : STOP_AGAIN_MS * 2 ** (departure.stops - 1));
     this.#holdings.serveOn(ticket);
     return [{ do: 'resume', ticket }];
   }

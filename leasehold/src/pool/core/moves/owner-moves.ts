@@ -130,7 +130,7 @@ export class OwnerMoves {
   }
 
   expire(now: Instant, transitions: Transitions): MoveEffect[] {
-    return this.#outgoing.expire(now, transitions);
+    return this.#outgoing.expire(now, handsAllOver(this.intent), transitions);
   }
 
   abandonBroken(): MoveEffect[] {
@@ -169,8 +169,11 @@ export class OwnerMoves {
   }
 
   #circumstances(now: Instant, { renewEveryMs, revokeTimeoutMs }: OwnerPace): Circumstances {
-    const { intent } = this;
-    const drainUntil = handsAllOver(intent) ? this.#drainUntil : undefined;
-    return { now, heardAt: this.#heardAt, renewEveryMs, revokeTimeoutMs, drainUntil };
+    const isAll = handsAllOver(this.intent);
+    const drainUntil = isAll ? this.#drainUntil : undefined;
+    return {
+      ...{ now, heardAt: this.#heardAt, renewEveryMs, revokeTimeoutMs },
+      ...{ handsAllOver: isAll, drainUntil },
+    };
   }
 }

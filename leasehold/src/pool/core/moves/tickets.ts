@@ -88,6 +88,11 @@ export interface TicketTerms {
 
 /** Moves that one owner takes part in at a time, out and in. */
 const MOST_AT_ONCE = 2;
+/**
+ * The same of an owner that is to have no keys, and of the owners that take them. Two of its moves are sent at a time; the others wait for the end of guarded work, and
+ * one after another they would wait longer than a drain can take.
+ */
+const MOST_OF_A_DRAIN = 16;
 /** A target that has not named a ticket within so many renewals will not. */
 const RENEWALS_TO_NAME = 4;
 
@@ -279,7 +284,7 @@ export class Tickets {
     if (source === undefined || !this.#isHeard(source) || !covers(table.rowsOf(from), one)) return;
     if (now >= later(source.receivedAt, 2 * this.#terms.renewEveryMs())) return;
     if (this.isBusy(one) || this.#setbacks.pauses(one, now)) return;
-    if (this.#count(({ from: its }) => its === from) >= MOST_AT_ONCE) return;
+    if (this.#count(({ from: its }) => its === from) >= this.#mostAtOnce(from, table)) return;
     const to = this.#targetFor(one, table, open, now);
     const names = to === undefined ? undefined : namesOf(from, to, table);
     if (to === undefined || names === undefined) return;
@@ -300,15 +305,24 @@ export class Tickets {
   ): string | undefined {
     const failed = this.#setbacks.lastTarget({ from, start }, now);
     const isFit = (each: string): boolean => each !== from && this.#canTake(from, each, open);
-    const mustMove = isToBeEmpty(table.members.get(from), this.#terms.sessions().get(from)?.report);
+    const mustMove = this.#mustMove(from, table);
+    const most = this.#mostAtOnce(from, table);
     const others = mustMove && (to === failed || !isFit(to)) ? [...open].filter((each) => each !== to) : [];
-    return [...others, to].find((each) => isFit(each) && this.#hasRoom(each, table));
+    return [...others, to].find((each) => isFit(each) && this.#hasRoom(each, most, table));
   }
 
-  #hasRoom(to: string, table: PoolTable): boolean {
+  #mustMove(from: string, table: PoolTable): boolean {
+    return isToBeEmpty(table.members.get(from), this.#terms.sessions().get(from)?.report);
+  }
+
+  #mostAtOnce(from: string, table: PoolTable): number {
+    return this.#mustMove(from, table) ? MOST_OF_A_DRAIN : MOST_AT_ONCE;
+  }
+
+  #hasRoom(to: string, most: number, table: PoolTable): boolean {
     const held = this.#terms.sessions().get(to)?.report.held ?? [];
     const unconfirmed = table.rowsOf(to).filter((row) => row.ticket !== undefined && !covers(held, row));
-    return this.#count((ticket) => ticket.to === to) + unconfirmed.length < MOST_AT_ONCE;
+    return this.#count((ticket) => ticket.to === to) + unconfirmed.length < most;
   }
 
   #count(isCounted: (ticket: Ticket) => boolean): number {

@@ -331,6 +331,39 @@ describe('a state', () => {
     await world.finish(WHOLE, 'c4.2.2');
   });
 
+  it('that is registered at any turn after the freeze leaves no memory behind that the table has given away', async () => {
+    const ends: boolean[] = [];
+    for (let after = 0; after < 60; after += 1) {
+      const world = bench();
+      const { source, target } = world;
+      world.begin();
+      await world.untilSaid(source, 'caughtUp');
+      let turns = 0;
+      const inTurns = world.world.after.bind(world.world);
+      world.world.after = (ms, run) =>
+        inTurns(ms, () => {
+          turns += 1;
+          if (turns === after) source.carrier.movable('users', new MapState());
+          run();
+        });
+      source.carrier.execute({ do: 'freeze', ticket: TICKET });
+      await world.until(
+        () => source.inputs.some(({ is }) => is === 'acknowledged' || is === 'failed'),
+        'end',
+      );
+      const isAcknowledged = world.says(source, 'acknowledged').length > 0;
+      if (isAcknowledged) {
+        source.carrier.execute({ do: 'handed', ticket: TICKET });
+        target.carrier.execute({ do: 'commit', ticket: TICKET, spans: [{ ...WHOLE, number: 8 }] });
+        source.carrier.execute({ do: 'departed', spans: [{ ...WHOLE, number: 7 }] });
+      }
+      await world.run(10);
+      expect([after, source.state.ends]).toEqual([after, [isAcknowledged]]);
+      ends.push(isAcknowledged);
+    }
+    expect(new Set(ends)).toEqual(new Set([true, false]));
+  });
+
   it('has a name of its own, and there are at most 64', () => {
     const { carrier } = bench().source;
     expect(() => carrier.movable('rooms', new MapState())).toThrow(

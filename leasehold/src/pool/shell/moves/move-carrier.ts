@@ -169,7 +169,9 @@ export class MoveCarrier implements KeyCarrier {
     for (const stream of this.#streams.values()) stream.decided(spans, moved);
   }
 
+  /** A stream that has failed is over: an acknowledgement that was not told yet must not hand keys over whose memory nobody would free. */
   #say(input: MoveInput): void {
+    if (input.is === 'failed') this.#inputs = this.#inputs.filter(({ ticket }) => ticket !== input.ticket);
     this.#inputs.push(input);
     this.#telling.soon();
     this.#forgetOver();

@@ -15,9 +15,9 @@ import { DEFAULT_MOVE_SETTINGS } from '../../core/moves/seam.ts';
 export interface MovesOptions {
   /** The most that is sent, for all moves together; the frames of a stop do not wait for it. @default no limit */
   bytesPerSecond?: number | undefined;
-  /** How many moves out at a time. A Manager orders two at most, in each direction. @default 2 */
+  /** How many moves are sent at a time. A Manager orders two at most, in each direction, and more of an owner that hands everything over. @default 2 */
   maxAtOnce?: number | undefined;
-  /** The longest stop of a range, in milliseconds, before the owner serves on and tries again. @default 100 */
+  /** The longest stop of a range, in milliseconds, before the owner serves on and tries again; of an owner that hands everything over the first. @default 100 */
   stopTimeoutMs?: number | undefined;
   /** How long a stopped range waits for the target's last acknowledgement, in milliseconds. @default 250 */
   ackTimeoutMs?: number | undefined;

@@ -52,7 +52,7 @@ export interface MovingKeysAround {
   readonly queue: KeyQueue;
   readonly held: HeldKeys;
   readonly onDepart: DepartUpcall | undefined;
-  /** How many moves out at a time. */
+  /** How many are sent at a time. */
   readonly maxAtOnce: number;
   /** Tells the core. */
   say(input: MoveInput): void;
@@ -201,10 +201,7 @@ export class MovingKeys {
   }
 
   #stream(effect: Stream): void {
-    const underway = [...this.#departures.values()].filter(
-      ({ waiting, isHanded }) => waiting === undefined && !isHanded,
-    ).length;
-    const isNext = underway < this.#around.maxAtOnce;
+    const isNext = this.#hasRoom;
     this.#departures.set(effect.ticket, {
       ...{ ranges: RangeSet.of([effect.span]), waiting: isNext ? undefined : effect },
       ...{ firstFlush: 'to come', heldSince: undefined, stop: new AbortController() },
@@ -213,13 +210,23 @@ export class MovingKeys {
     if (isNext) this.#carrier.execute(effect);
   }
 
+  /** One that is stopped waits for work, and has next to nothing to send. */
+  get #hasRoom(): boolean {
+    const sending = [...this.#departures.values()].filter(
+      ({ waiting, heldSince, isHanded }) => waiting === undefined && heldSince === undefined && !isHanded,
+    );
+    return sending.length < this.#around.maxAtOnce;
+  }
+
   /** One is over, or needs no bandwidth any more. */
   #streamNext(): void {
-    const next = [...this.#departures.values()].find(({ waiting }) => waiting !== undefined);
-    if (next?.waiting === undefined) return;
-    const { waiting } = next;
-    next.waiting = undefined;
-    this.#carrier.execute(waiting);
+    for (const departure of this.#departures.values()) {
+      const { waiting } = departure;
+      if (waiting === undefined) continue;
+      if (!this.#hasRoom) return;
+      departure.waiting = undefined;
+      this.#carrier.execute(waiting);
+    }
   }
 
   async #stop({ ticket, by, isLast }: Extract<MoveEffect, { do: 'stop' }>): Promise<void> {
@@ -231,13 +238,14 @@ export class MovingKeys {
     departure.stop = stop;
     departure.heldSince ??= runtime.now();
     queue.hold(ranges);
+    this.#streamNext();
     if (isLast) held.lost(ranges);
     departure.isWaitingForWork = true;
-    const ends = [queue.idle(ranges)];
+    const ends = [queue.idle(ranges, stop.signal)];
     if (isLast) ends.push(pause(runtime, (by - runtime.now()) * WORK_SHARE, stop.signal).catch(() => {}));
     await Promise.race(ends);
+    if (stop.signal.aborted) return; // Another stop may wait by now.
     departure.isWaitingForWork = false;
-    if (stop.signal.aborted) return;
     const why = onDepart && (await this.#depart(ranges, onDepart, stop.signal, true));
     if (stop.signal.aborted) return;
     say(why === undefined ? { is: 'stopped', ticket } : { is: 'stopFailed', ticket, why });

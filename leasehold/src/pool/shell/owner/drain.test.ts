@@ -66,6 +66,46 @@ describe('a drain', () => {
     expect(bench.report().intent).toBe('stay');
   });
 
+  it('neither aborts work nor lets go of anything, if it is to stay', async () => {
+    const bench = movingOwner();
+    let [isAborted, finish] = [false, (): void => {}];
+    const working = bench.owner.guard(LEFT, ({ signal }) => {
+      signal.addEventListener('abort', () => (isAborted = true));
+      return new Promise<string>((resolve) => (finish = () => resolve('done')));
+    });
+    const draining = bench.owner.drain({ timeoutMs: 1_000, otherwise: 'stay' });
+    const failed = expect(draining).rejects.toMatchObject({
+      details: { progress: { ranges: 1, moved: 0, lost: 0 } },
+    });
+    await turn();
+    bench.order({ targets: 1 });
+    bench.caughtUp();
+    await turn();
+    bench.runtime.pass(99);
+    await turn();
+    expect(isAborted).toBe(false);
+    bench.runtime.pass(901);
+    await failed;
+    finish();
+    expect(await working).toBe('done');
+    expect(isAborted).toBe(false);
+    expect(bench.owner.check(LEFT)).toBe(5);
+  });
+
+  it('is over when the owner is closed, although no Manager answers', async () => {
+    const bench = movingOwner();
+    const draining = bench.owner.drain({ timeoutMs: 600_000 });
+    await turn();
+    bench.tell({ targets: 1 });
+    const closed = bench.owner.close();
+    for (let second = 0; second < 60; second += 1) {
+      bench.runtime.pass(1_000);
+      await turn();
+    }
+    await closed;
+    expect(await draining).toEqual({ moved: 0, lost: 1 });
+  });
+
   it('releases what is left at its end, and tells of the loss', async () => {
     const lost: unknown[] = [];
     const bench = movingOwner({ onLost: (ranges) => lost.push(ranges) });

@@ -6,6 +6,9 @@
  *                 ├─ otherwise: 'lose' ──► leave: what is left is released, a loss that look-ups tell
  *                 └─ otherwise: 'stay' ──► NOT_DRAINED at the end: serves on
  *
+ * An owner that may stay never makes its *last* stop, which aborts work and lets go of what cannot be stopped: what cannot be moved is served on. So the core is
+ * told of an end only by `lose`.
+ *
  * The core asks the Manager for targets, and leaves by itself once it holds nothing and is about to be given nothing
  * (`core/moves/owner-moves.ts`). This file has the end of the wait, and the count.
  *
@@ -25,7 +28,7 @@ import { type OptionTable, optional, or, type ResolvedOptions } from '../../../r
 import type { Condition } from '../../../runtime/condition.ts';
 import type { Logger } from '../../../runtime/logger.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
-import { earliest, type Instant, later } from '../../../runtime/time.ts';
+import { earliest, type Instant, instant, later } from '../../../runtime/time.ts';
 import type { Owner, OwnerEffect } from '../../core/owner/owner.ts';
 import { notDrained, whatDrainLacks } from '../errors.ts';
 import type { Carried } from '../moves/key-carrier.ts';
@@ -36,7 +39,7 @@ export interface DrainOptions {
   timeoutMs?: number | undefined;
   /**
    * `lose`: what is left is released, and callers are told; at the end, or at once if no owner could take it. `stay`: waits until the
-   * end for an owner that can, then throws.
+   * end for an owner that can, and for the end of work, then throws; nothing is lost, and no work is aborted.
    *
    * @default 'lose'
    */
@@ -95,6 +98,7 @@ export interface DrainAround {
 
 type Outcome = 'left' | 'no target' | 'time is over';
 
+const NEVER: Instant = instant(Number.POSITIVE_INFINITY);
 const TELL_EVERY_MS = 100;
 /** A Manager that was not heard for so many renewals is missing. */
 const RENEWALS = 2;
@@ -138,7 +142,7 @@ export class Drain {
     if (onProgress !== undefined) this.#listeners.push(onProgress);
     if (otherwise === 'lose') this.#otherwise = otherwise;
     this.#until = earliest(this.#until, later(runtime.now(), timeoutMs));
-    this.#drain(this.#until);
+    this.#drain();
     waiters.look();
     return await this.result;
   }
@@ -189,8 +193,12 @@ export class Drain {
     return moving.canMove ? core.targets : 0;
   }
 
+  #drain(): void {
+    this.#tellCore(this.#otherwise === 'lose' ? this.#until : NEVER);
+  }
+
   /** Undefined: the drain is taken back. */
-  #drain(until: Instant | undefined): void {
+  #tellCore(until: Instant | undefined): void {
     const { core, input } = this.#around;
     input((now) => core.drain(until, now));
   }
@@ -206,7 +214,7 @@ export class Drain {
     if (onProgress !== undefined) this.#listeners.push(onProgress);
     using _ = onAbort(signal, () => this.#takeBack(signal?.reason));
     await Promise.resolve(); // The owner knows of this drain before the core does.
-    this.#drain(this.#until);
+    this.#drain();
     const telling = this.#tellNowAndThen();
     try {
       const outcome = await this.#outcome();
@@ -220,7 +228,7 @@ export class Drain {
         });
       return result;
     } catch (error) {
-      this.#drain(undefined);
+      this.#tellCore(undefined);
       throw error;
     } finally {
       telling[Symbol.dispose]();

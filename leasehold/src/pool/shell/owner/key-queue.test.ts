@@ -159,6 +159,21 @@ describe('a queue of work on keys', () => {
     await expect(aborted).rejects.toThrow('never mind');
   });
 
+  it('forgets who waited for the end of work that does not come, once they wait no longer', async () => {
+    const queue = new KeyQueue(nodeRuntime());
+    const alice = job([], 'alice');
+    const running = queue.run('alice', alice.work);
+    const stop = new AbortController();
+    const idle = queue.idle(RangeSet.everything, stop.signal);
+    expect(queue.idling).toBe(1);
+    stop.abort();
+    await idle;
+    await queue.idle(RangeSet.everything, stop.signal);
+    expect(queue.idling).toBe(0);
+    alice.finish();
+    await running;
+  });
+
   it('says when all that was asked for on some keys is over', async () => {
     const story: string[] = [];
     const queue = new KeyQueue(nodeRuntime());

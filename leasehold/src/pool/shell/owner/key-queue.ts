@@ -130,11 +130,24 @@ export class KeyQueue {
     }
   }
 
-  /** Resolves as soon as there is no work at work on any of these keys, whoever waits. */
-  idle(ranges: RangeSet): Promise<void> {
+  /**
+   * Resolves as soon as there is no work at work on any of these keys, whoever waits; or at the abort, because work that never ends must not be counted
+   * for each stop that waited for it in vain.
+   */
+  async idle(ranges: RangeSet, signal?: AbortSignal): Promise<void> {
     const atWork = [...this.#atWork].filter(({ position }) => ranges.has(position)).length;
-    if (atWork === 0) return Promise.resolve();
-    return new Promise((tell) => this.#idling.add({ ranges, atWork, tell }));
+    if (atWork === 0 || signal?.aborted) return;
+    let idling: Idling | undefined;
+    const end = new Promise<void>((tell) => this.#idling.add((idling = { ranges, atWork, tell })));
+    using _ = onAbort(signal, () => {
+      if (idling !== undefined && this.#idling.delete(idling)) idling.tell();
+    });
+    await end;
+  }
+
+  /** Stops that wait for the end of work. */
+  get idling(): number {
+    return this.#idling.size;
   }
 
   /** Resolves when our turn has come; no other turn comes before we pass ours on. */

@@ -652,6 +652,7 @@ export class PoolOwner implements Handle<OwnerStatus> {
 
   async #close(hasLeft: boolean): Promise<void> {
     this.#state = 'left';
+    this.#waiters.look(); // No input of the core follows, after which they would be looked at.
     this.#events.close();
     this.#driver.stop();
     this.#held.close();
