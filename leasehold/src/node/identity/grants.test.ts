@@ -110,9 +110,18 @@ describe('grants that a person writes', () => {
     expect(grantsText(readGrants('viewer'))).toBe('reader:*');
   });
 
+  it('are not guessed from words that are far from all', () => {
+    for (const written of ['all', 'king:pool', 'everything-and-more'])
+      expect(() => readGrants(written)).toThrow(/, or everything or viewer$/);
+  });
+
   it.each([
     ['king:pool', 'role of server, owner, client, reader, operator'],
     ['pool', 'role:module/instance/name'],
+    ['king:pool', 'reader, operator, or everything or viewer'],
+    ['everthing', 'did you mean everything?'],
+    ['evreything', 'did you mean everything?'],
+    ['ower:pool', 'did you mean owner?'],
     ['owner:castle', 'its module must be'],
     ['owner:poo*', 'its module must be'],
     ['owner:pool/a/b/c', 'at most module/instance/name'],

@@ -188,15 +188,35 @@ function readPart(part: string, whole: string): Pattern {
   return { text, isPrefix };
 }
 
+/** Whether a word is another with at most two letters left out, added or replaced; the first letter is right. */
+function isNear(word: string, written: string, left = 2): boolean {
+  if (word[0] !== written[0] || Math.abs(word.length - written.length) > left) return false;
+  let row = Array.from({ length: written.length + 1 }, (_, index) => index);
+  for (const [index, letter] of [...word].entries()) {
+    const next = [index + 1];
+    for (let at = 1; at < row.length; at += 1) {
+      const kept = (row[at - 1] as number) + (written[at - 1] === letter ? 0 : 1);
+      next.push(Math.min(kept, (row[at] as number) + 1, (next[at - 1] as number) + 1));
+    }
+    row = next;
+  }
+  return (row.at(-1) as number) <= left;
+}
+
 function readGrant(written: string): Grant {
   const colon = written.indexOf(':');
   const role = written.slice(0, Math.max(0, colon));
   if (colon < 0 || !isRole(role)) {
-    const roles = Object.keys(INCLUDED).join(', ');
+    const roles = Object.keys(INCLUDED);
+    const words = [...NICKNAMES.keys()].filter((word) => !isRole(word));
+    const [meant] = (colon < 0 ? [...words, ...roles] : roles).filter((word) =>
+      isNear(word, colon < 0 ? written : role),
+    );
+    const advice = meant === undefined ? '' : `; did you mean ${meant}?`;
     throw invalidOption(
       'grant',
       written,
-      `it must be role:module/instance/name with a role of ${roles}, or ${[...NICKNAMES.keys()].join(', ')}`,
+      `it must be role:module/instance/name with a role of ${roles.join(', ')}, or ${words.join(' or ')}${advice}`,
     );
   }
   const parts = written.slice(colon + 1).split('/');

@@ -66,8 +66,11 @@ const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const checksumOf = (bytes: Uint8Array): Buffer =>
   createHash('sha256').update(bytes).digest().subarray(0, CHECKSUM_BYTES);
 
-const malformed = (): RefusedError =>
-  new RefusedError('TOKEN_MALFORMED', 'the token is not whole: copy it again, from lh1. to its end');
+const malformed = (advice?: string): RefusedError =>
+  new RefusedError(
+    'TOKEN_MALFORMED',
+    ['the token is not whole: copy it again, from lh1. to its end', advice].filter(Boolean).join('; '),
+  );
 
 /** Only these may be asked to accept connections. */
 const listens = (grants: readonly Grant[]): boolean =>
@@ -112,11 +115,13 @@ export function makeToken({ cluster, root, grants, hosts, endS = 0 }: TokenReque
 /**
  * What a token says. White space at either end and line breaks within, as a terminal makes them, are passed over.
  *
+ * @param advice for a text that does not begin as a token does
  * @throws {RefusedError} TOKEN_MALFORMED. Whether the token has ended is for the caller to ask, who has a clock.
  */
-export function readToken(written: string): Token {
+export function readToken(written: string, advice?: string): Token {
   const text = written.trim().replace(/\r?\n/g, '');
-  if (!text.startsWith(PREFIX) || text.length > TEXT_MAX) throw malformed();
+  if (!text.startsWith(PREFIX)) throw malformed(advice);
+  if (text.length > TEXT_MAX) throw malformed();
   const encoded = text.slice(PREFIX.length);
   const bytes = Buffer.from(encoded, 'base64url');
   if (bytes.toString('base64url') !== encoded || bytes.length < FIXED_BYTES + CHECKSUM_BYTES)

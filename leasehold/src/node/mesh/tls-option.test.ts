@@ -74,7 +74,12 @@ describe('the token of a process', () => {
   });
 
   it.each([
-    ['is not there', 'LEASEHOLD_TOKEN_FILE is', 'cannot be read: ENOENT', () => join(home, 'none')],
+    [
+      'is not there',
+      'LEASEHOLD_TOKEN_FILE names /',
+      'cannot be read: ENOENT; leasehold token create',
+      () => join(home, 'none'),
+    ],
     [
       'is empty',
       'LEASEHOLD_TOKEN_FILE is',
@@ -84,7 +89,7 @@ describe('the token of a process', () => {
         return join(home, 'empty');
       },
     ],
-    ['is a directory', 'LEASEHOLD_TOKEN_FILE is', 'cannot be read: EISDIR', () => home],
+    ['is a directory', 'LEASEHOLD_TOKEN_FILE names', 'cannot be read: EISDIR', () => home],
     [
       'has something else',
       'the token is not whole',
@@ -122,6 +127,25 @@ describe('the token of a process', () => {
     vi.spyOn(process, 'getuid').mockReturnValue((process.getuid?.() ?? 0) + 1);
     expect(() => socketsOf({ file: exposed })).toThrow('it is not ours to mend');
     vi.restoreAllMocks();
+  });
+
+  it('is not in a relative path without the whole path being said', () => {
+    vi.stubEnv('LEASEHOLD_TOKEN_FILE', 'nope');
+    const whole = join(process.cwd(), 'nope');
+    expect(() => socketsOf(undefined)).toThrow(`LEASEHOLD_TOKEN_FILE names ${whole}, which cannot be read`);
+    expect(() => socketsOf({ file: 'nope' })).toThrow(`tls.file names ${whole}, which cannot be read`);
+    expect(() => socketsOf({ file: inOption })).not.toThrow(inOption.slice(10, 30));
+  });
+
+  it('is not a path, which goes elsewhere', () => {
+    expect(() => socketsOf('hello')).toThrow('from lh1. to its end; a path goes as { file }');
+    expect(() => socketsOf(inOption.slice(0, 90))).toThrow(/to its end$/);
+    vi.stubEnv('LEASEHOLD_TOKEN', './token');
+    expect(() => socketsOf(undefined)).toThrow('a path goes into LEASEHOLD_TOKEN_FILE');
+  });
+
+  it('is not true, under the name that the option has', () => {
+    expect(() => socketsOf(true as never)).toThrow(/^option tls is true, but it must be a token/);
   });
 
   it.each([5, null, { file: 0 }, { file: 'x', ca: 'x' }, { files: 'x' }])('is not %j', (tls) => {

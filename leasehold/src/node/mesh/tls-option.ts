@@ -13,9 +13,10 @@
 
 import { X509Certificate } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
+import { resolve } from 'node:path';
 import {
   brokenRule,
-  type InvalidArgumentError,
+  InvalidArgumentError,
   invalidOption,
   RefusedError,
   withoutTokens,
@@ -50,6 +51,9 @@ export function secureSocketsOf(options: TlsOptions, nowMs: number): SecureSocke
     const rule = `${said} is given, too, and a process with a token or a certificate speaks no plaintext: leave one of the two out`;
     throw invalidOption('insecure', true, rule);
   }
+  if (typeof tls !== 'string' && (typeof tls !== 'object' || tls === null)) {
+    throw invalidOption('tls', tls, 'it must be a token, { file }, { ca, cert, key } or false');
+  }
   if (isFiles(tls)) return socketsOfFiles(textsOf(tls));
   if (isTokenFile(tls)) {
     checkOptionNames('tls.', tls, { file: true });
@@ -60,11 +64,19 @@ export function secureSocketsOf(options: TlsOptions, nowMs: number): SecureSocke
     : typeof tls === 'string'
       ? tls.split(',')
       : tls;
-  const [shown, ...others] = texts.map((each) => readToken(String(each)));
+  const [shown, ...others] = texts.map((each) =>
+    readToken(String(each), isTokenFile(tls) ? undefined : PATH_GOES[said]),
+  );
   if (shown === undefined) throw invalidOption('tls', 'an empty list', 'it must have a token');
   for (const token of [shown, ...others]) checkToken(token, shown, nowMs);
   return socketsOfTokens([shown, ...others]);
 }
+
+/** The advice for a path in the place of a token. */
+const PATH_GOES: Readonly<Record<string, string>> = {
+  tls: 'a path goes as { file }',
+  [TOKEN_VARIABLE]: `a path goes into ${TOKEN_FILE_VARIABLE}`,
+};
 
 /** The row of the option in every table. */
 export const TLS_ROW: OptionalRow<Tls> = optional(
@@ -110,13 +122,23 @@ export function textsIn(said: string, { file }: TokenFile, logger: Pick<Logger, 
     isOurs = uid === ownUser();
   } catch (error) {
     const { code = 'unknown' } = error as NodeJS.ErrnoException;
-    throw refuse(`the file cannot be read: ${code}`);
+    throw unreadable(said, file, code);
   }
   if (text.trim() === '') throw refuse('the file is empty: leasehold token create makes a token');
   if (isExposed && !isOurs)
     throw refuse('every user of this machine can read that file, and it is not ours to mend: chmod 0400');
   if (isExposed) logger.warn('every user of this machine can read the token: chmod 0400', { file });
   return text.split(',');
+}
+
+/** A path in a variable is relative to where the process was started, so the whole path is said. */
+function unreadable(said: string, file: string, code: string): InvalidArgumentError {
+  const option = said === 'tls' ? 'tls.file' : said;
+  const value = withoutTokens(resolve(file));
+  const advice = code === 'ENOENT' ? '; leasehold token create makes one' : '';
+  const message = `${option} names ${value}, which cannot be read: ${code}${advice}`;
+  const details = { option, value, rule: `the file cannot be read: ${code}${advice}` };
+  return new InvalidArgumentError('INVALID_OPTION', message, { details });
 }
 
 function checkToken({ id, cluster, endS }: Token, shown: Token, nowMs: number): void {

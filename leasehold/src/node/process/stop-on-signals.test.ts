@@ -97,6 +97,21 @@ describe('a process that is told to end', () => {
   });
 });
 
+describe('what cannot be stopped', () => {
+  it.each([
+    [Promise.resolve(), 'stopOnSignals[1] is [object Promise], but it is a promise: await it first'],
+    [undefined, 'stopOnSignals[1] is undefined, but it must be an owner'],
+    [null, 'stopOnSignals[1] is null'],
+    [{ port: 1 }, 'it must be an owner'],
+    [{ listening: true }, 'it must be an owner'],
+    ['owner', 'stopOnSignals[1] is owner'],
+  ])('is refused at the call, before any signal is heard: %s', (given, words) => {
+    expect(() => bench([() => {}, given as unknown as Stoppable])).toThrow(
+      expect.objectContaining({ code: 'INVALID_OPTION', message: expect.stringContaining(words) }),
+    );
+  });
+});
+
 describe('a server that is closed with its process', () => {
   it('answers the request under way, and does not wait for connections that are kept alive', async () => {
     let answer = (): void => {};

@@ -21,6 +21,7 @@
  */
 
 import process from 'node:process';
+import { invalidOption } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { later } from '../../runtime/time.ts';
@@ -74,6 +75,8 @@ const END_AFTER_MS = 1_000;
 /**
  * Stops these, in this order, with the first SIGINT or SIGTERM, then ends the process. A second signal ends the
  * process at once. Call this once in a process.
+ *
+ * @throws {InvalidArgumentError} INVALID_OPTION, if an argument cannot be stopped, such as a promise that was not awaited
  */
 export function stopOnSignals(...stoppables: readonly Stoppable[]): Stopping {
   return stopInOrder(stoppables, realProcess());
@@ -81,6 +84,7 @@ export function stopOnSignals(...stoppables: readonly Stoppable[]): Stopping {
 
 /** @internal */
 export function stopInOrder(stoppables: readonly Stoppable[], around: StoppingProcess): Stopping {
+  for (const [index, each] of stoppables.entries()) checkStoppable(index, each);
   const { runtime } = around;
   const echoes = new SignalEchoes(COPY_MS);
   const stopping = new AbortController();
@@ -91,6 +95,23 @@ export function stopInOrder(stoppables: readonly Stoppable[], around: StoppingPr
     void stopAll(stoppables, around).then((code) => around.endSoon(code));
   });
   return { signal: stopping.signal, [Symbol.dispose]: () => listening[Symbol.dispose]() };
+}
+
+/** At the call: with the signal it would be too late to mend the program. */
+function checkStoppable(index: number, given: unknown): void {
+  const refuse = (rule: string): never => {
+    throw invalidOption(`stopOnSignals[${index}]`, given, rule);
+  };
+  const has = (name: PropertyKey): boolean =>
+    typeof (given as Record<PropertyKey, unknown>)[name] === 'function';
+  if (typeof given === 'function') return;
+  if (typeof given === 'object' && given !== null) {
+    if (has(Symbol.asyncDispose) || ('listening' in given && has('close'))) return;
+    if (has('then')) refuse('it is a promise: await it first');
+  }
+  refuse(
+    'it must be an owner, a look-up, a Manager or another handle, a server, or a function that stops something',
+  );
 }
 
 /** One that fails does not keep the others from being stopped. */

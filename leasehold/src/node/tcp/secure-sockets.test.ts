@@ -256,7 +256,7 @@ describe('a listener with a token', { timeout: LONG_MS }, () => {
     await using _ = listener;
     expect(await problem(undefined)).toEqual({
       code: 'TLS_REQUIRED',
-      message: expect.stringContaining('give tls, or --token-file'),
+      message: expect.stringContaining('set LEASEHOLD_TOKEN_FILE, or give tls, or --token-file'),
     });
     expect(peers).toEqual([]);
   });
@@ -326,7 +326,10 @@ describe('a dialler with a token', { timeout: LONG_MS }, () => {
     await using dialer = dialTcp<string, string>({ ...common, secure, role: 'member' });
     dialer.send(address, 'secret');
     await until(() => dialer.problems().get(address) !== undefined);
-    expect(dialer.problems().get(address)).toMatchObject({ code: 'TLS_NOT_SPOKEN', retryable: false });
+    expect(dialer.problems().get(address)).toMatchObject({
+      ...{ code: 'TLS_NOT_SPOKEN', retryable: false },
+      message: expect.stringContaining('give the process there a token, or tls: false here'),
+    });
   });
 
   it('takes no other fault of a handshake for plaintext, whichever code Node gives it', () => {

@@ -128,7 +128,10 @@ const OTHER_ROOT: ReadonlySet<string> = new Set([
 
 /** What a listener answers to a peer in plaintext. */
 export const tlsRequired = (): RefusedError =>
-  new RefusedError('TLS_REQUIRED', 'this port speaks TLS alone: give tls, or --token-file');
+  new RefusedError(
+    'TLS_REQUIRED',
+    'this port speaks TLS alone: set LEASEHOLD_TOKEN_FILE, or give tls, or --token-file',
+  );
 
 function refusalOf(socket: TLSSocket, why: string, { trusted }: Credentials): RefusedError {
   const reason = reasonOf(socket);
@@ -158,7 +161,7 @@ function whyNotDialled(cause: unknown, address: string, { trusted }: Credentials
   if (NO_TLS.has(code) || NO_TLS_WORDS.test(words)) {
     return refuse(
       'TLS_NOT_SPOKEN',
-      `a token or tls is set here, but ${address} speaks plaintext, or another protocol`,
+      `a token or tls is set here, but ${address} speaks plaintext, or another protocol: give the process there a token, or tls: false here`,
     );
   }
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') {

@@ -42,6 +42,14 @@ export const leaseLost = (key: Key, number: number): LeaseLostError =>
     { module: 'pool', details: { key, number } },
   );
 
+/** A key, or nothing, where a leased map takes the handle of guarded work. */
+export const notHeld = (given: unknown): InvalidArgumentError =>
+  new InvalidArgumentError(
+    'INVALID_KEY',
+    'a leased map takes what guard hands to the work, and no bare key: guard(key, (held) => map.get(held)); without a lease: map.peek(key)',
+    { module: 'pool', details: { key: given } },
+  );
+
 const mapNamed = (name: string | undefined): string =>
   name === undefined ? 'a leased map' : `the leased map "${name}"`;
 

@@ -8,13 +8,14 @@
 import { environment } from '../../../node/process/environment.ts';
 import { invalidOption } from '../../../runtime/errors.ts';
 import * as is from '../../../runtime/option-kinds.ts';
+import { fillIn, type OptionTable, optional } from '../../../runtime/option-table.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { NumberedSpan } from '../../core/messages.ts';
 import { LONGEST_NAME } from '../../wire/rules.ts';
 import type { KeyCarrier } from '../moves/key-carrier.ts';
 import { LeasedMap, type Leases } from '../state/leased-map.ts';
 import { type LeasedMapOptions, resolveLeasedMap } from '../state/leased-map-options.ts';
-import type { Movable } from '../state/movable.ts';
+import type { ItemCodec, Movable } from '../state/movable.ts';
 
 /** @internal */
 export interface KeyStateAround {
@@ -25,6 +26,18 @@ export interface KeyStateAround {
   readonly carrier: KeyCarrier | undefined;
   /** Other owners are to know the names. */
   namesChanged(): void;
+}
+
+const FUNCTIONS = is.functions<Movable<unknown>>('snapshot', 'changes', 'done', 'stage');
+const FORM: OptionTable<Pick<Movable<unknown>, 'version' | 'reads' | 'codec'>> = {
+  version: optional(is.whole(1), '1'),
+  reads: optional(is.wholes(1)),
+  codec: optional(is.functions<ItemCodec<unknown>>('encode', 'decode'), 'structured clone'),
+};
+
+/** At once: otherwise each move would fail, one after the other. State of a class may have more names than these. */
+function checkMovable(state: unknown): void {
+  fillIn('movable ', FUNCTIONS.check('movable state', state), FORM);
 }
 
 /** @internal */
@@ -39,6 +52,8 @@ export class KeyState {
   }
 
   leasedMap<T>(name: string | undefined, options: LeasedMapOptions<T>): LeasedMap<T> {
+    if (typeof name === 'object' && name !== null)
+      throw invalidOption('leasedMap name', 'an object', "the name comes first: leasedMap('carts', { … })");
     const settings = resolveLeasedMap(name, options);
     const { leases, runtime, moves } = this.#around;
     if (name === undefined && moves)
@@ -60,6 +75,7 @@ export class KeyState {
     if (!this.#around.moves)
       throw invalidOption('movable', name, 'this owner moves nothing: join the pool with moves: true');
     is.name(LONGEST_NAME).check('movable name', name);
+    checkMovable(state);
     this.#checkIsFree('movable name', name, 'this owner has state of that name: name each once');
     this.#name(name, state);
   }

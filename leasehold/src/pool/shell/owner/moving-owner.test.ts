@@ -425,4 +425,25 @@ describe('state by name', () => {
     expect(() => owner.movable('rooms', movable)).toThrow(/state of that name/);
     expect(() => owner.leasedMap('rooms')).toThrow(/map of that name/);
   });
+
+  it.each([
+    ['no functions', {}, /movable state is .* with the functions snapshot, changes, done and stage/],
+    ['nothing', undefined, /movable state is undefined/],
+    ['one function too few', state, /movable state/],
+    ['a version that is no whole number', { ...movable, version: '2' }, /movable version is 2/],
+    ['older versions that are no list', { ...movable, reads: 1 }, /movable reads is 1/],
+    ['half of a codec', { ...movable, codec: { encode: () => new Uint8Array() } }, /movable codec/],
+  ])('is refused at once with %s', (_, wrong, words) => {
+    const { owner } = movingOwner();
+    expect(() => owner.movable('rooms', wrong as typeof movable)).toThrow(
+      expect.objectContaining({ code: 'INVALID_OPTION', message: expect.stringMatching(words) }),
+    );
+    expect(() => owner.movable('rooms', movable)).not.toThrow();
+  });
+
+  it('has its name before its options, and says so', () => {
+    expect(() => movingOwner().owner.leasedMap({ ttlMs: 5 } as never)).toThrow(
+      "leasedMap name is an object, but the name comes first: leasedMap('carts', { … })",
+    );
+  });
 });

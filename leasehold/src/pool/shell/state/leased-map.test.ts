@@ -150,6 +150,29 @@ describe('state that is kept with its lease', () => {
   });
 });
 
+describe('a bare key', () => {
+  it.each(['alice', 5n, undefined, null, {}])(
+    'is not what guard hands to the work, and is refused with the cure: %s',
+    (given) => {
+      const { map } = mapBench();
+      for (const use of [() => map.get(given as never), () => map.set(given as never, 'a')])
+        expect(use).toThrow(
+          expect.objectContaining({
+            code: 'INVALID_KEY',
+            message: expect.stringContaining(
+              'guard(key, (held) => map.get(held)); without a lease: map.peek(key)',
+            ),
+          }),
+        );
+    },
+  );
+
+  it('is not what is said of work on a key that is none', () => {
+    const { map, hold } = mapBench();
+    expect(() => map.get({ ...hold(), key: 7 as never })).toThrow('number is not a key');
+  });
+});
+
 describe('a time to live', () => {
   it('ends an entry so long after it was set or touched last', () => {
     const { map, hold, clock } = mapBench({ ttlMs: 100 });

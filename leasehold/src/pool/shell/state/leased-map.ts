@@ -29,7 +29,7 @@ import { RangeSet } from '../../../runtime/keys/range-set.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import { earliest, type Instant, instant, later } from '../../../runtime/time.ts';
 import type { NumberedSpan } from '../../core/messages.ts';
-import { leaseLost, mapIsFull, valueTooLarge } from '../errors.ts';
+import { leaseLost, mapIsFull, notHeld, valueTooLarge } from '../errors.ts';
 import type { HeldKey } from '../owner/held-keys.ts';
 import { freezeDeep } from './freeze-deep.ts';
 import type { LeasedMapSettings } from './leased-map-options.ts';
@@ -89,6 +89,15 @@ function locate(key: Key): void {
     words[0] = highOf(key);
     words[1] = lowOf(key);
   } else hashKey(key, words);
+}
+
+/** A bare key is told apart from a key that is none only after hashing has failed: guarded work pays nothing for it. */
+function locateHeld(held: HeldKey): void {
+  try {
+    locate(held.key);
+  } catch (error) {
+    throw (held as Partial<HeldKey> | null | undefined)?.key === undefined ? notHeld(held) : error;
+  }
 }
 
 /**
@@ -281,7 +290,7 @@ export class LeasedMap<T> {
 
   /** The partition of the tenure in which the key is held; undefined if nothing was set in that tenure yet. */
   #partition(held: HeldKey, now: Instant): Partition<T> | undefined {
-    locate(held.key);
+    locateHeld(held);
     const [high, low] = [words[0] as number, words[1] as number];
     const since = this.#around.leases.heldSince(high, low, held.number, now);
     if (since === undefined) throw lost(held);
