@@ -192,7 +192,6 @@ describe('a stranger at the port of a Manager', () => {
     'is refused in a sentence without a certificate, with another, or in plaintext',
     onScene(async (scene) => {
       const [tokens, other] = [new Tokens(scene), new Tokens(scene, 'other')];
-      await other.for('everything');
       const { managers } = await scene.manager(SHORT, { environment: await tokens.for('everything') });
       const address = managers[0] ?? '';
       const honest = await tokens.files('owner:pool');

@@ -15,25 +15,40 @@ export interface TokenEnvironment extends Readonly<Record<string, string>> {
 export class Tokens {
   readonly #scene: Scene;
   readonly #root: string;
-  #made = 0;
+  readonly #made = new Map<string, Promise<TokenEnvironment>>();
+  readonly #exported = new Map<string, Promise<Files>>();
+  #isFounded: Promise<void> | undefined;
 
   constructor(scene: Scene, name = 'ca') {
     this.#scene = scene;
     this.#root = scene.path(name);
   }
 
-  /** The environment of a process with a token for this; the first makes the root. */
-  async for(grants: string): Promise<TokenEnvironment> {
-    this.#made += 1;
-    const file = `${this.#root}-token-${this.#made}`;
+  /** The environment of a process with a token for this, the same for the same grants. */
+  for(grants: string): Promise<TokenEnvironment> {
+    const made = this.#made.get(grants) ?? this.#make(grants, this.#made.size + 1);
+    this.#made.set(grants, made);
+    return made;
+  }
+
+  /** Certificates of that token. */
+  files(grants: string): Promise<Files> {
+    const exported = this.#exported.get(grants) ?? this.#export(grants);
+    this.#exported.set(grants, exported);
+    return exported;
+  }
+
+  async #make(grants: string, number: number): Promise<TokenEnvironment> {
+    this.#isFounded ??= this.#run('ca', 'create', '--root', this.#root, '--json');
+    await this.#isFounded;
+    const file = `${this.#root}-token-${number}`;
     await this.#run('token', 'create', grants, '--root', this.#root, '--out', file, '--json');
     this.#scene.isSecret(readFileSync(file, 'utf8').trim());
-    this.#scene.isSecret(readFileSync(`${this.#root}/root.key`, 'utf8').trim());
+    this.#scene.isSecret(readFileSync(`${this.#root}/root.key`, 'utf8'));
     return { LEASEHOLD_TOKEN_FILE: file };
   }
 
-  /** Certificates of a token for this. */
-  async files(grants: string): Promise<Files> {
+  async #export(grants: string): Promise<Files> {
     const { LEASEHOLD_TOKEN_FILE: file } = await this.for(grants);
     const directory = `${file}-files`;
     await this.#run('token', 'export', directory, '--token-file', file);
