@@ -107,7 +107,6 @@ export class FalseListener {
 
   private constructor(words: FalseWords, tls: TlsOptions | undefined) {
     const serve = (socket: Socket): void => {
-      this.connections += 1;
       this.#sockets.add(socket);
       let isIntroduced = false;
       socket.on('data', (data) => (this.bytes += data.length)).on('error', () => {});
@@ -120,7 +119,7 @@ export class FalseListener {
     const asks = { requestCert: true, rejectUnauthorized: false };
     this.#server =
       tls === undefined ? createPlainServer(serve) : createServer({ ...OURS, ...asks, ...tls }, serve);
-    this.#server.on('tlsClientError', () => {});
+    this.#server.on('connection', () => (this.connections += 1)).on('tlsClientError', () => {});
   }
 
   static async open(address: string, words: FalseWords, tls?: TlsOptions): Promise<FalseListener> {
