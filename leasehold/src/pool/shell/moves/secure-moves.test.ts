@@ -46,13 +46,14 @@ async function owner(sockets: SecureSockets | undefined) {
   });
   closing.push(carrier);
   carrier.movable('rooms', state);
-  const heard = (is: MoveInput['is']): Promise<void> =>
+  const heard = (...awaited: MoveInput['is'][]): Promise<void> =>
     until(() => {
       runtime.pass(1);
-      return inputs.some((input) => input.is === is);
+      return inputs.some(({ is }) => awaited.includes(is));
     });
+  /** Empty if the state went over. */
   const whyFailed = async (): Promise<string> => {
-    await heard('failed');
+    await heard('failed', 'caughtUp');
     const failed = inputs.find(({ is }) => is === 'failed');
     return failed?.is === 'failed' ? failed.why : '';
   };
@@ -89,7 +90,7 @@ async function knock(target: Owner, sockets: SecureSockets | undefined, from: st
   return [problem instanceof HandshakeRefusedError ? problem.reason : problem?.code, problem?.message];
 }
 
-describe('a move between owners with tokens', () => {
+describe('a move between owners with tokens', { timeout: 30_000 }, () => {
   it('brings state where each token names its owner', async () => {
     const [source, target] = [await owner(socketsFor(SOURCE)), await owner(socketsFor(TARGET))];
     begin(source, target);
@@ -131,7 +132,7 @@ describe('a move between owners with tokens', () => {
   });
 });
 
-describe('the port of an owner with a token', () => {
+describe('the port of an owner with a token', { timeout: 30_000 }, () => {
   it('tells a stranger why it is refused, also one that knows the ticket and the incarnation', async () => {
     const [source, target] = [await owner(socketsFor(SOURCE)), await owner(socketsFor(TARGET))];
     const from = source.signer.incarnation;
