@@ -4,116 +4,25 @@
  */
 
 import { createHash, generateKeyPairSync, sign } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { connect as connectPlain, type Socket } from 'node:net';
-import { connect, createServer, type ConnectionOptions } from 'node:tls';
-import { pack, unpack } from 'msgpackr';
+import type { ConnectionOptions } from 'node:tls';
 import { describe, expect, inject, it } from 'vitest';
 import { lastingAddresses } from '../leasehold/src/node/testing/lasting-port.ts';
 import type { ToGate } from '../leasehold/src/pool/core/messages.ts';
 import { encodeMessage } from '../leasehold/src/pool/wire/messages.ts';
 import { certificate, report, sync } from '../leasehold/src/pool/wire/samples.ts';
 import type { Program } from './harness/program.ts';
-import { onScene, type Scene, SHORT } from './harness/scene.ts';
+import { onScene, SHORT } from './harness/scene.ts';
 import { until } from './harness/time.ts';
-import { run } from './harness/tools.ts';
+import { FalseListener, framed, Stranger } from './harness/stranger.ts';
+import { Tokens } from './harness/tokens.ts';
+import { POOL_PROTOCOL } from '../leasehold/src/pool/wire/codec.ts';
 import { LIMIT_PROTOCOL } from '../leasehold/src/ratelimit/wire/codec.ts';
 
-type Files = Required<Pick<ConnectionOptions, 'ca' | 'cert' | 'key'>>;
-
-/** A root, and processes with tokens below it. */
-class Tokens {
-  readonly #root: string;
-  #made = 0;
-
-  constructor(scene: Scene, name = 'ca') {
-    this.#root = scene.path(name);
-  }
-
-  /** The environment of a process with a token for this; the first makes the root. */
-  async for(grants: string): Promise<{ readonly LEASEHOLD_TOKEN_FILE: string }> {
-    this.#made += 1;
-    const file = `${this.#root}-token-${this.#made}`;
-    await this.#run('token', 'create', grants, '--root', this.#root, '--out', file, '--json');
-    return { LEASEHOLD_TOKEN_FILE: file };
-  }
-
-  /** Certificates of a token for this. */
-  async files(grants: string): Promise<Files> {
-    const { LEASEHOLD_TOKEN_FILE: file } = await this.for(grants);
-    const directory = `${file}-files`;
-    await this.#run('token', 'export', directory, '--token-file', file);
-    const [ca, cert, key] = ['ca.pem', 'cert.pem', 'key.pem'].map((name) =>
-      readFileSync(`${directory}/${name}`, 'utf8'),
-    ) as [string, string, string];
-    return { ca, cert, key };
-  }
-
-  async #run(...argv: readonly string[]): Promise<void> {
-    await run(process.execPath, inject('programs')['cli'] as string, JSON.stringify({ argv }));
-  }
-}
-
-function framed(payload: Uint8Array): Buffer {
-  const length = Buffer.alloc(4);
-  length.writeUInt32BE(payload.length);
-  return Buffer.concat([length, payload]);
-}
-
-type Heard = Readonly<Record<string, unknown>> & { readonly error?: { readonly code: string } };
-
 /** A peer of the pool's protocol, of which nothing is ours but the bytes of messages. */
-class Stranger {
-  readonly heard: Heard[] = [];
-  isOver = false;
-  readonly #socket: Socket;
-
-  constructor(address: string, tls: ConnectionOptions | undefined) {
-    const [host = '', port] = address.split(':');
-    const place = { host, port: Number(port) };
-    const own = { minVersion: 'TLSv1.3', ALPNProtocols: ['leasehold/1'] } as const;
-    this.#socket =
-      tls === undefined
-        ? connectPlain(place)
-        : connect({
-            ...place,
-            ...own,
-            rejectUnauthorized: false,
-            checkServerIdentity: () => undefined,
-            ...tls,
-          });
-    let rest = Buffer.alloc(0);
-    this.#socket.on('data', (bytes) => {
-      rest = Buffer.concat([rest, bytes]);
-      while (rest.length >= 4 && rest.length >= 4 + rest.readUInt32BE()) {
-        const end = 4 + rest.readUInt32BE();
-        if (end > 4) this.heard.push(unpack(rest.subarray(4, end)) as Heard);
-        rest = rest.subarray(end);
-      }
-    });
-    this.#socket.on('error', () => {}).on('close', () => (this.isOver = true));
-  }
-
-  say(payload: Uint8Array): void {
-    this.#socket.write(framed(payload));
-  }
-
-  hello(role: string, protocol = 'leasehold-pool', version = 3): void {
-    this.say(pack({ protocol, version, oldest: version, role }));
-  }
-
-  /** The code of the refusal in the handshake, or `welcome`. */
-  answer(): Promise<string> {
-    return until('an answer', () => {
-      const [first] = this.heard;
-      if (first === undefined) return this.isOver ? 'closed' : undefined;
-      return first.error?.code ?? 'welcome';
-    });
-  }
-
+class PoolStranger extends Stranger {
   /** What the Manager says to this message: its kind, or the code of its refusal. */
   async ask(message: ToGate): Promise<unknown> {
-    const before = this.heard.length;
+    const before = this.frames.length;
     this.say(encodeMessage(message));
     const said = await until(
       'what the Manager says',
@@ -141,10 +50,6 @@ class Stranger {
       ...{ pool, name, incarnation, url: `http://${incarnation}`, held: [], letGo: [], sequence: 1 },
       ...{ seen: undefined, heard: undefined, proof: undefined, wantsAnswer: true, leaving: false },
     });
-  }
-
-  [Symbol.dispose](): void {
-    this.#socket.destroy();
   }
 }
 
@@ -255,10 +160,10 @@ describe('a stranger at the port of a Manager', () => {
       places.secure = managers[0] ?? '';
       const ann = await scene.owner({ name: 'ann', managers, environment });
       await scene.shared(ann);
-      const begin = async (role: string, tls?: ConnectionOptions): Promise<Stranger> => {
-        const stranger = new Stranger(tls === undefined ? places.plain : places.secure, tls);
+      const begin = async (role: string, tls?: ConnectionOptions): Promise<PoolStranger> => {
+        const stranger = new PoolStranger(tls === undefined ? places.plain : places.secure, tls);
         scene.defer(() => stranger[Symbol.dispose]());
-        stranger.hello(role);
+        stranger.hello(POOL_PROTOCOL, role);
         expect(await stranger.answer()).toBe('welcome');
         return stranger;
       };
@@ -287,13 +192,12 @@ describe('a stranger at the port of a Manager', () => {
     'is refused in a sentence without a certificate, with another, or in plaintext',
     onScene(async (scene) => {
       const [tokens, other] = [new Tokens(scene), new Tokens(scene, 'other')];
-      await other.for('everything');
       const { managers } = await scene.manager(SHORT, { environment: await tokens.for('everything') });
       const address = managers[0] ?? '';
       const honest = await tokens.files('owner:pool');
       const answer = async (tls: ConnectionOptions | undefined, role = 'owner'): Promise<string> => {
-        using stranger = new Stranger(address, tls);
-        stranger.hello(role);
+        using stranger = new PoolStranger(address, tls);
+        stranger.hello(POOL_PROTOCOL, role);
         return await stranger.answer();
       };
       expect(await answer(honest)).toBe('welcome');
@@ -319,26 +223,14 @@ describe('a stranger at the port of a Manager', () => {
       await scene.shared(ann);
       await manager.kill();
 
-      let bytes = 0;
-      const thief = createServer(
-        {
-          ...(await tokens.files('owner:pool|server:quorum|server:flease')),
-          ...{
-            minVersion: 'TLSv1.3',
-            ALPNProtocols: ['leasehold/1'],
-            requestCert: true,
-            rejectUnauthorized: false,
-          },
-        },
-        (socket) => {
-          socket.on('data', (data) => (bytes += data.length)).on('error', () => {});
-        },
+      const thief = await FalseListener.open(
+        place,
+        { hello: () => ({ protocol: POOL_PROTOCOL.name, version: POOL_PROTOCOL.version, greeting: {} }) },
+        await tokens.files('owner:pool|server:quorum|server:flease'),
       );
-      thief.on('tlsClientError', () => {});
-      await new Promise<void>((resolve) => thief.listen(Number(place.split(':')[1]), '127.0.0.1', resolve));
       await ann.event(({ facts }) => JSON.stringify(facts ?? '').includes('NOT_A_SERVER'));
-      expect(bytes).toBe(0);
-      await new Promise((resolve) => thief.close(resolve));
+      expect(thief.bytes).toBe(0);
+      await thief.close();
 
       await scene.manager(options, { environment: everything });
       await scene.shared(ann);
@@ -362,8 +254,8 @@ describe('a stranger at the port of a process that shares limits', () => {
       const plain = await limited((await scene.manager(SHORT)).managers, {});
       const secure = await limited((await scene.manager(SHORT, { environment })).managers, environment);
       const answer = async (address: string, role: string, tls?: ConnectionOptions): Promise<string> => {
-        using stranger = new Stranger(address, tls);
-        stranger.hello(role, LIMIT_PROTOCOL.name, LIMIT_PROTOCOL.version);
+        using stranger = new PoolStranger(address, tls);
+        stranger.hello(LIMIT_PROTOCOL, role);
         return await stranger.answer();
       };
       expect(await answer(plain, 'mallory#1')).toBe('welcome');

@@ -17,6 +17,8 @@ export interface GroupStart {
   readonly network?: Network | undefined;
   /** Where the servers are registered, instead of in lists of peers. */
   readonly etcd?: string | undefined;
+  /** What each has in its environment: a token, for one. */
+  readonly environmentOf?: ((name: string) => Readonly<Record<string, string>>) | undefined;
   /** A server with a clock that runs at another rate; the guard against suspensions follows that clock, and sees nothing. */
   readonly falseClock?: { readonly name: string; readonly rate: number } | undefined;
 }
@@ -66,7 +68,7 @@ export class GroupServers<Name extends string> {
   }
 
   start(name: Name): Program {
-    const { network, leaseMs, etcd, falseClock: wrong } = this.#start;
+    const { network, leaseMs, etcd, environmentOf, falseClock: wrong } = this.#start;
     const isWrong = wrong?.name === name;
     const others = Object.fromEntries([...this.#addresses].filter(([peer]) => peer !== name));
     const peers = etcd === undefined ? others : undefined;
@@ -75,7 +77,7 @@ export class GroupServers<Name extends string> {
       insecure: network !== undefined,
       clocks: isWrong ? { uptime: 'follows-clock' } : undefined,
     };
-    const environment = isWrong ? falseClock(wrong) : undefined;
+    const environment = isWrong ? falseClock(wrong) : environmentOf?.(name);
     const under = network?.on(name);
     const server = this.#scene.start({ name, program: 'group-server', config, under, environment });
     this.#servers.set(name, server);

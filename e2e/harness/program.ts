@@ -67,6 +67,8 @@ export class Program {
   readonly events: ProgramEvent[] = [];
   readonly ended: Promise<Ending>;
   stderr = '';
+  /** Everything that it wrote to its output. */
+  #stdout = '';
   ending: Ending | undefined;
   readonly #child: ChildProcess;
   readonly #looking = new Set<() => void>();
@@ -178,6 +180,11 @@ export class Program {
     await this.ended;
   }
 
+  /** All that it wrote, to its output and to its error output. */
+  get said(): string {
+    return `${this.#stdout}${this.stderr}`;
+  }
+
   /** What it said last, for a failure. */
   transcript(): string {
     const shown = this.events.slice(-EVENTS_SHOWN).map((event) => `  ${JSON.stringify(event)}`);
@@ -188,6 +195,7 @@ export class Program {
   #listen(): void {
     let rest = '';
     this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      this.#stdout += text;
       const lines = (rest + text).split('\n');
       rest = lines.pop() ?? '';
       for (const line of lines) this.#hear(JSON.parse(line) as Record<string, unknown>);

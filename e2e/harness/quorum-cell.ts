@@ -35,12 +35,13 @@ export class QuorumCell {
     names: readonly string[],
     options: Partial<StartReplicaOptions> = {},
     directoryOf: (name: string) => string = (name) => scene.path(name),
+    environmentOf: (name: string) => Readonly<Record<string, string>> = () => ({}),
   ): Promise<QuorumCell> {
     const addresses = await Promise.all(
       names.map(async (name) => [name, `127.0.0.1:${await lastingPort()}`]),
     );
     const cell = new QuorumCell(scene, Object.fromEntries(addresses), options, directoryOf);
-    for (const name of names) cell.start(name);
+    for (const name of names) cell.start(name, {}, environmentOf(name));
     await Promise.all(names.map((name) => cell.program(name).event('ready')));
     return cell;
   }

@@ -16,6 +16,7 @@ import type { ClockChoice } from '../programs/clocks.ts';
 import { Observer } from './observer.ts';
 import { Program, type Start } from './program.ts';
 import { Register } from './register.ts';
+import { Secrets } from './secrets.ts';
 import { until } from './time.ts';
 import { missing, type Tool } from './tools.ts';
 
@@ -54,6 +55,9 @@ export class Scene {
   readonly observer: Observer = new Observer(KEYS);
   readonly #programs: Program[] = [];
   readonly #cleanUps: (() => Promise<void> | void)[] = [];
+  readonly #secrets = new Secrets();
+  /** What commands printed that ended at once. */
+  #printed = '';
   #lookups = 0;
 
   constructor(directory: string, register: Register) {
@@ -163,6 +167,23 @@ export class Scene {
     return new Map(KEYS.flatMap((key, index) => (numbers[index] == null ? [] : [[key, numbers[index]]])));
   }
 
+  /** From here on no process of this scene may print this, nor a part of it. */
+  isSecret(text: string): void {
+    this.#secrets.add(text);
+  }
+
+  printed(text: string): void {
+    this.#printed += text;
+  }
+
+  /** Who has printed a secret, in whatever it said, logged or was asked. */
+  leaks(): readonly string[] {
+    const said = this.#programs.map((program) => [program.name, program.said] as const);
+    return [...said, ['the command line', this.#printed] as const].flatMap(([who, text]) =>
+      this.#secrets.areIn(text) ? [`${who} has printed a secret`] : [],
+    );
+  }
+
   /** What must hold in every test; for those with false clocks, what is left of it. */
   violations(clocks: 'honest' | 'false' = 'honest'): readonly string[] {
     const twoOwners = [...this.observer.violations(), ...this.register.staleChecks()];
@@ -200,7 +221,7 @@ export function onScene(
     const scene = new Scene(directory, await Register.open(join(directory, 'register')));
     try {
       await play(scene);
-      const violations = scene.violations(clocks);
+      const violations = [...scene.violations(clocks), ...scene.leaks()];
       if (violations.length > 0) throw new Error(violations.slice(0, 5).join('\n'));
     } catch (error) {
       throw new Error(`${error instanceof Error ? error.message : String(error)}\n${scene.transcript()}`, {

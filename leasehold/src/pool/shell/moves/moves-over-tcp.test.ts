@@ -126,6 +126,7 @@ describe('a move over sockets', { timeout: LONG_MS }, () => {
       return {
         ...{ listen: sockets, dial: sockets },
         refusesTarget: (_, identity) => void told.push(`to ${printIdentity(identity)}`),
+        refusesStranger: () => undefined,
         refusesSource: (identity) => void told.push(`from ${printIdentity(identity)}`),
       };
     };
@@ -156,6 +157,7 @@ describe('a move over sockets', { timeout: LONG_MS }, () => {
         asked.push([address, identity, toName]);
         return new RefusedError('NOT_ALLOWED', 'that is no token of an owner');
       },
+      refusesStranger: () => undefined,
       refusesSource: () => undefined,
     };
     const [source, target] = [await owner({ secure }), await owner()];
@@ -171,6 +173,7 @@ describe('a move over sockets', { timeout: LONG_MS }, () => {
     const asked: unknown[] = [];
     const secure = {
       ...{ listen: plainListenSockets, dial: plainDialSockets, refusesTarget: () => undefined },
+      refusesStranger: () => undefined,
       refusesSource: (identity: unknown, fromName: string | undefined) => {
         asked.push([identity, fromName]);
         return new RefusedError('NOT_ALLOWED', 'that is no token of web-1');

@@ -48,6 +48,8 @@ export interface SecureMoves {
   readonly dial: DialSockets;
   /** Why the listener at this address may not be the target, by its certificate alone. */
   refusesTarget(address: string, identity: Identity, toName: string): LeaseholdError | undefined;
+  /** Why a process may not be welcome at all: whatever ticket it may name, it is no owner of this pool. */
+  refusesStranger(identity: Identity): LeaseholdError | undefined;
   /** Why the process that dialled may not be the source. */
   refusesSource(identity: Identity, fromName: string): LeaseholdError | undefined;
 }

@@ -82,6 +82,7 @@ class TcpCarriage implements Carriage {
       ...listen,
       ...{ codec: frames, protocol: TRANSFER_PROTOCOL, runtime, logger, limits: LISTEN_LIMITS },
       secure: secure?.listen,
+      refuses: secure && ((_, identity) => secure.refusesStranger(identity)),
       admitted: () => this.#proved,
       onPeer: (peer, state, why) => {
         if (state === 'connected') this.#connected(peer);
