@@ -103,13 +103,13 @@ export const mutants: readonly Mutant[] = [
   {
     ...{ name: 'work-begins-in-the-stop', promise: 'flushed-before-it-moves', file: MOVING_KEYS },
     story: 'Callers are not held back in a stop, and their work writes what is flushed no more.',
-    from: 'queue.hold(ranges);\n    if (isLast)',
-    to: 'if (isLast)',
+    from: 'queue.hold(ranges);\n    this.#streamNext();',
+    to: 'this.#streamNext();',
   },
   {
     ...{ name: 'work-not-waited-for', promise: 'flushed-before-it-moves', file: MOVING_KEYS },
     story: 'A stop does not wait for work under way, which writes after the flush.',
-    from: 'const ends = [queue.idle(ranges)];',
+    from: 'const ends = [queue.idle(ranges, stop.signal)];',
     to: 'const ends = [Promise.resolve()];',
   },
   {
