@@ -23,7 +23,13 @@ export { SignalEchoes } from './node/process/signal-echoes.ts';
 export * from './node/process/signals.ts';
 export { type Address, formatAddress, listenAddress } from './node/tcp/address.ts';
 export { AddressUnavailableError, PortInUseError } from './node/tcp/errors.ts';
-export { noToken, textsIn, TOKEN_FILE_VARIABLE, TOKEN_VARIABLE } from './node/mesh/tls-option.ts';
+export {
+  noToken,
+  secureSocketsOf,
+  textsIn,
+  TOKEN_FILE_VARIABLE,
+  TOKEN_VARIABLE,
+} from './node/mesh/tls-option.ts';
 export { isLoopback } from './node/tcp/binding.ts';
 export type {
   LookupsAnswer,

@@ -2,7 +2,7 @@
 
 import type { Command } from 'commander';
 import { silent } from 'leasehold/manager';
-import { textsIn, type Tls, TOKEN_FILE_VARIABLE, TOKEN_VARIABLE } from 'leasehold/internal';
+import { secureSocketsOf, textsIn, type Tls, TOKEN_FILE_VARIABLE, TOKEN_VARIABLE } from 'leasehold/internal';
 import type { Context } from './context.ts';
 import { UsageError } from './failure.ts';
 
@@ -44,6 +44,13 @@ export function tlsOf({ tokenFile, ca, cert, key }: TlsFlags): Tls | undefined {
 /** Whether the command speaks TLS, by its flags or by the environment. */
 export const hasTls = ({ environment }: Context, { tokenFile, ca }: TlsFlags): boolean =>
   [tokenFile, ca, environment[TOKEN_FILE_VARIABLE], environment[TOKEN_VARIABLE]].some(Boolean);
+
+/** What connections are, for people: the id of the token, never the token. */
+export function tlsWords(flags: TlsFlags): string {
+  const own = secureSocketsOf({ tls: tlsOf(flags), logger: silent }, 0)?.own;
+  if (own === undefined) return 'plaintext; no token is given';
+  return own === 'unrestricted' ? 'TLS, with certificates of an own authority' : `TLS, with token ${own.id}`;
+}
 
 /**
  * `--insecure` for the port of the protocol. HTTP is plain, also beside a token; so beside a token and `--http` the flag is about HTTP alone.

@@ -49,7 +49,7 @@ import {
   withCellOptions,
   withStoreOptions,
 } from '../store-options.ts';
-import { hasTls, insecureOf, tlsOf, type TlsFlags, withTlsFlags } from '../tls-options.ts';
+import { hasTls, insecureOf, tlsOf, tlsWords, type TlsFlags, withTlsFlags } from '../tls-options.ts';
 import { recoverCommand } from './recover.ts';
 import { stepDownCommand } from './step-down.ts';
 
@@ -198,13 +198,14 @@ async function manage(context: Context, options: ManagerOptions): Promise<void> 
     });
     const said = inFlags(inOptions(starting, places), MANAGER_FLAGS);
     await begun(said);
+    const connections = tlsWords(options);
     say(`Starting Leasehold Manager, version ${VERSION}. ${keptLine(kept, options)}`);
     await using manager = await said;
     file?.follow((configuration) => manager.configure(configuration));
     if ('store' in kept) await settled(manager, over);
     const serving = http && serveAt(manager, http, logger);
     await using server = (serving && (await inOptions(serving, places))) || undefined;
-    announce(context, options, kept, manager, server?.url);
+    announce(context, options, { kept, manager, connections, httpUrl: server?.url });
     const failure = await Promise.race([aborted(over), manager.closed]);
     if (failure !== undefined) throw failure;
     say('Closing.');
@@ -313,12 +314,18 @@ async function settled(manager: PoolManager, over: AbortSignal): Promise<void> {
   }
 }
 
+interface Started {
+  readonly kept: Kept;
+  readonly manager: PoolManager;
+  /** TLS, and by which token, or plaintext. */
+  readonly connections: string;
+  readonly httpUrl: string | undefined;
+}
+
 function announce(
   context: Context,
   options: ManagerOptions,
-  kept: Kept,
-  manager: PoolManager,
-  httpUrl: string | undefined,
+  { kept, manager, connections, httpUrl }: Started,
 ): void {
   const { out, calledAs } = context;
   const { address, name } = manager;
@@ -341,6 +348,7 @@ function announce(
   ];
   const lines = [
     `  owners and look-ups   ${colors.bold(address)}${kept.in === 'flease' || kept.in === 'quorum' ? '; tell them of all Managers, as LEASEHOLD_MANAGERS=host:port,host:port' : ''}`,
+    `  connections           ${connections}`,
     `  page, API, metrics    ${httpUrl === undefined ? 'nowhere (--no-http)' : colors.bold(httpUrl)}`,
     ...('store' in kept ? [`  role                  ${colors.bold(printable(roleWords(manager)))}`] : []),
     ...(next.length === 0 ? [] : ['What to try next, in another terminal:', ...next]),

@@ -144,6 +144,19 @@ describe('a Manager with a token', { timeout: TIMEOUT_MS }, () => {
   });
 
   it.each([
+    ['TLS, and the id of its token', true, /^ {2}connections +TLS, with token [0-9a-f]{16}$/m],
+    ['plaintext without one', false, /^ {2}connections +plaintext; no token is given$/m],
+  ])('says that its connections are %s, and never the token', async (words, isSecure, line) => {
+    const file = await tokenFile(`manager that says ${isSecure}`, 'server:pool');
+    const said = (await readFile(file, 'utf8')).trim();
+    const flags = isSecure ? ['--token-file', file] : [];
+    const plain = MANAGER.filter((word) => word !== '--json');
+    await using manager = await start([...plain, '--listen', '127.0.0.1:0', '--http', '0', ...flags]);
+    const banner = await manager.until(words, () => line.exec(manager.stdout)?.input);
+    expect(banner).not.toContain(said.slice(10, 30));
+  });
+
+  it.each([
     ['with leave to speak plaintext', ['--insecure'], 2, 'speaks no plaintext'],
     ['and certificates', ['--ca', 'x'], 2, 'and not both'],
     ['and plain HTTP beyond this machine', ['--http', '10.0.0.1:0'], 2, 'in plaintext'],

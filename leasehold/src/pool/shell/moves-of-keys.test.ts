@@ -316,7 +316,6 @@ describe('moves', () => {
     ['a number', { moves: 1 }, 'moves'],
     ['an option that is none', { moves: { atOnce: 1 } }, 'moves.atOnce'],
     ['three at once', { moves: { maxAtOnce: 3 } }, 'moves.maxAtOnce'],
-    ['a port for all the world', { listen: '0.0.0.0:0' }, 'listen'],
     ['a port that means another machine to others', { listen: '0.0.0.0:0', insecure: true }, 'advertise'],
     ['an address that is none', { advertise: 'nowhere' }, 'advertise'],
     ['a port without moves', { moves: false, listen: '127.0.0.1:0' }, 'listen'],
@@ -324,6 +323,13 @@ describe('moves', () => {
     await expect(start('a', more as object)).rejects.toMatchObject({
       name: 'InvalidArgumentError',
       details: { option },
+    });
+  });
+
+  it('are refused a port for all the world without a token', async () => {
+    await expect(start('a', { listen: '0.0.0.0:0' } as object)).rejects.toMatchObject({
+      code: 'NO_TOKEN',
+      details: { option: 'listen' },
     });
   });
 

@@ -27,11 +27,11 @@ describe('the place where an owner listens for keys', () => {
     });
   });
 
-  it('is where it is said, with consent to be reached by all', () => {
+  it('is where it is said, with consent to be reached by all, which is worth a line', () => {
     const options = { listen: '0.0.0.0:7500', advertise: 'web-3:7500', insecure: true };
     expect(place(ELSEWHERE, options)).toEqual({
       found: { listen: { host: '0.0.0.0', port: 7_500 }, advertise: 'web-3:7500' },
-      warnings: [],
+      warnings: [{ level: 'warn', which: undefined }],
     });
     expect(() => place(ELSEWHERE, { ...options, insecure: false })).toThrow(/insecure: true/);
     expect(() => place(HERE, { advertise: '0.0.0.0:7500' })).toThrow(/others can connect to/);
