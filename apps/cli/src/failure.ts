@@ -16,7 +16,7 @@
  */
 
 import { type Command, CommanderError } from 'commander';
-import { LeaseholdError } from 'leasehold/manager';
+import { LeaseholdError, UnavailableError } from 'leasehold/manager';
 import { CommandError } from 'leasehold/internal';
 import { isNoMajority, printable, SingleError, withoutTokens } from 'leasehold/internal';
 import { colorsFor, type Context } from './context.ts';
@@ -58,7 +58,6 @@ const BY_CODE: Readonly<Record<string, number>> = {
   BUSY: EXIT.notNow,
   CHANGE_PENDING: EXIT.notNow,
   DISK_FULL: EXIT.notNow,
-  ETCD_UNAVAILABLE: EXIT.notNow,
   FULL: EXIT.notNow,
   GROUP_NOT_HERE: EXIT.notNow,
   LEASE_HELD: EXIT.notNow,
@@ -70,6 +69,12 @@ const BY_CODE: Readonly<Record<string, number>> = {
   TOO_MANY_POOLS: EXIT.notNow,
   LEASE_LOST: EXIT.lost,
 };
+
+/** Time mends what is not available, unless the error says otherwise: a wrong password, for one. */
+function exitCodeOf(error: LeaseholdError): number {
+  const isForNow = error instanceof UnavailableError && error.retryable;
+  return BY_CODE[error.code] ?? (isForNow ? EXIT.notNow : EXIT.failure);
+}
 
 /** The command line makes no sense. The message says why, and gives a correct form. */
 export class UsageError extends SingleError {
@@ -98,7 +103,7 @@ function failureOf(error: unknown, command: Command, isDebugging: boolean): Fail
     return { code: 'USAGE', message, exitCode: EXIT.usage, stack: undefined };
   }
   if (error instanceof LeaseholdError) {
-    const exitCode = error instanceof CommandError ? error.exitCode : (BY_CODE[error.code] ?? EXIT.failure);
+    const exitCode = error instanceof CommandError ? error.exitCode : exitCodeOf(error);
     return {
       code: error.code,
       message: error.message,

@@ -94,9 +94,9 @@ describe('leasehold manager step-down', () => {
   it('fails if there is no other Manager, and says so in JSON with --json', async () => {
     const m1 = await serve('m1', 409, alone);
     expect(await stepDown(m1)).toMatchObject({
-      ...{ code: 1, complained: 'leasehold: this Manager cannot step down (ALONE)\n' },
+      ...{ code: 75, complained: 'leasehold: this Manager cannot step down (ALONE)\n' },
     });
     const { code, complained } = await stepDown(m1, '--json');
-    expect([code, JSON.parse(complained)]).toMatchObject([1, alone()]);
+    expect([code, JSON.parse(complained)]).toMatchObject([75, alone()]);
   });
 });

@@ -314,7 +314,7 @@ export class LeasedMap<T> {
   #put(partition: Partition<T>, held: HeldKey, value: T, now: Instant): void {
     const { key } = held;
     const bytes = this.#sizeOf(value, key);
-    this.#makeRoom(partition, key, bytes, now);
+    this.#makeRoom(partition, key, bytes, now, this.#settings.whenFull === 'evict');
     if (this.#around.freezes) freezeDeep(value);
     this.#touched.touched(key);
     this.#count += 1;
@@ -359,7 +359,7 @@ export class LeasedMap<T> {
     const present = staged.entries.get(key);
     if (present !== undefined) this.#remove(staged, key, present);
     const bytes = this.#sizeOf(entry.value, key);
-    this.#makeRoom(staged, key, bytes, now);
+    this.#makeRoom(staged, key, bytes, now, false);
     if (this.#around.freezes) freezeDeep(entry.value);
     const rank = this.#rank(now, leftMs);
     this.#add(staged, key, this.#entryOf(entry, rank), bytes);
@@ -402,8 +402,17 @@ export class LeasedMap<T> {
     return bytes;
   }
 
-  /** @throws {UnavailableError} FULL */
-  #makeRoom(partition: Partition<T>, key: Key, bytes: number | undefined, now: Instant): void {
+  /**
+   * @param isForced what is staged is not dropped, so a value that is set may stand beside a map full of arrivals: one above the limit, and no more, because the next value drops it
+   * @throws {UnavailableError} FULL
+   */
+  #makeRoom(
+    partition: Partition<T>,
+    key: Key,
+    bytes: number | undefined,
+    now: Instant,
+    isForced: boolean,
+  ): void {
     const {
       maxEntries = Number.POSITIVE_INFINITY,
       maxBytes = Number.POSITIVE_INFINITY,
@@ -415,12 +424,11 @@ export class LeasedMap<T> {
       const inAll = this.#bytes - (present?.bytes ?? 0) + (bytes ?? 0);
       if (entries <= maxEntries && inAll <= maxBytes) return;
       if (this.#torn.size > 0) this.#sweepTorn(Number.POSITIVE_INFINITY);
-      else if (!this.#removeOldest(whenFull === 'evict' ? undefined : now))
-        throw mapIsFull(
-          this.#around.name,
-          key,
-          entries > maxEntries ? `${maxEntries} entries` : `${maxBytes} bytes`,
-        );
+      else if (!this.#removeOldest(whenFull === 'evict' ? undefined : now)) {
+        if (isForced) return;
+        const limit = entries > maxEntries ? `${maxEntries} entries` : `${maxBytes} bytes`;
+        throw mapIsFull(this.#around.name, key, limit);
+      }
     }
   }
 

@@ -92,6 +92,18 @@ describe('a map that moves', () => {
     ]);
   });
 
+  it('takes a value although arrivals fill the map, if it drops the oldest when it is full; and no second one', async () => {
+    const { source, target } = pair({ maxEntries: 2, whenFull: 'evict' });
+    for (const key of [a, b]) source.map.set(source.hold(key), 'moves');
+    target.lease(half(1, 5));
+    const stage = target.map.movable.stage(LOW);
+    carry(source, target, stage, await all(source.map.movable.snapshot(LOW, signal)));
+    const [one = '', another = ''] = UPPER;
+    for (const key of [one, another]) target.map.set(target.hold(key), 'set');
+    expect(target.map.size).toBe(3);
+    expect([one, another].map((key) => target.map.get(target.hold(key)))).toEqual([undefined, 'set']);
+  });
+
   it('forgets the keys that moved, also when others of the same snapshot came back before', async () => {
     const { source } = pair();
     const [upper = ''] = UPPER;
