@@ -163,8 +163,10 @@ describe('clocks that show another time', () => {
     ),
   );
 
+  // A process in which libfaketime sets the clock back can stop in the library's own lock, and then says nothing at all any more: seen once in many runs, and played again then.
   it(
     'a monotonic clock that goes back: the owner drops what it holds, says so, and is an owner again when it has caught up',
+    { retry: 1 },
     onScene(
       async (scene) => {
         const file = scene.path('offset');
