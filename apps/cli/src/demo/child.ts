@@ -23,7 +23,7 @@ export interface ChildSettings {
 }
 
 /** How long one that was asked to end may take. */
-const GRACE_MS = 24_000;
+const GRACE_MS = 14_000;
 
 export class DemoChild {
   readonly name: string;

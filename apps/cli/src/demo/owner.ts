@@ -77,7 +77,7 @@ function write(
 }
 
 /** Less than the demo gives an owner to end. */
-const DRAIN_MS = 20_000;
+const DRAIN_MS = 10_000;
 
 export interface OwnerPlayer {
   readonly name: string;
